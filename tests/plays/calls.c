@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of the C library that create or name something, in the place of the library's own: in a
- * master process of a play one of them fails when the play says so, with the error of a lack. */
+/* Calls of the C library to create or name objects, in the place of the library's own: in a master
+ * process of a play a call fails at the play's order, with the error of a lack. */
 #include "plays/play_private.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Whether this call is the one that is to fail. */
+/* Whether the current call is the one to fail. */
 static bool fails(int error)
 {
     struct play *play = play_now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Steps that cases have in common: a daemon that serves, commands of its control socket, fields of
- * its status, the time that passes until a process is forked or exits. */
+/* Steps shared by cases: a serving daemon, commands of its control socket, fields of its status,
+ * the time until a process is forked or exits. */
 #pragma once
 
 #include "plays/client.h"
@@ -10,17 +10,17 @@
 /* A timer that is set for now expires a millisecond later. */
 #define CASE_AT_ONCE_MS 1
 
-/* Starts a daemon with this configuration (play_configure()), which has to serve. */
+/* Starts a daemon with the configuration (play_configure()), which has to serve. */
 struct play *case_start(unsigned workers, const char *main, const char *stream);
-/* Starts the daemon of a play that has its configuration; it has to serve. */
+/* Starts the daemon of a configured play; the daemon has to serve. */
 void case_serve(struct play *play);
 /* Gives a command, and lets all processes run until each waits. */
 struct play_client *case_command(struct play *play, const char *command);
-/* Gives a command to the control socket of this name, such as "control.oldbin". */
+/* Gives a command to the control socket `control`, such as "control.oldbin". */
 struct play_client *case_command_to(struct play *play, const char *control, const char *command);
 /* Reloads, and waits for the end of the probation; the reload has to succeed. */
 void case_reload(struct play *play);
-/* The same of the daemon whose control socket has this name. */
+/* The same for the daemon with the control socket `control`. */
 void case_reload_of(struct play *play, const char *control);
 
 /* The command was carried out. */
@@ -41,7 +41,7 @@ bool case_is_served(struct play *play);
 void case_signal(struct play_process *process, int number);
 /* Upgrades to a new process, which has to serve, and returns it. */
 struct play_process *case_upgrade(struct play *play);
-/* Finds the master process that is not this one; NULL: there is none. */
+/* Finds the master process other than `master`; NULL: none. */
 struct play_process *case_find_other(const struct play_process *master);
 /* The master process is the only one, with two workers, and has the names of the configuration. */
 void case_expect_alone(const struct play_process *master);
@@ -49,18 +49,18 @@ void case_expect_alone(const struct play_process *master);
 /* A field of the status, as text: "state", or "generations.0.workers.1.state"; "" where there is
  * none. It stays valid until the next call. */
 const char *case_status(struct play *play, const char *path);
-/* The same of the daemon whose control socket has this name. */
+/* The same for the daemon with the control socket `control`. */
 const char *case_status_of(struct play *play, const char *control, const char *path);
-/* The number of the generation that serves; 0: none does. */
+/* The number of the serving generation; 0: none. */
 unsigned case_generation(struct play *play);
-/* Workers have died of this cause so often, and of no other. */
+/* Workers have died so often of `cause`, and of nothing else. */
 void case_expect_deaths(struct play *play, const char *cause, unsigned n);
 
-/* Moves the clock on until another process is forked; returns how many milliseconds that takes. */
+/* Moves the clock on until a process is forked; returns the milliseconds. */
 uint64_t case_pass_to_fork(struct play *play);
 /* Moves the clock on until the process exits; returns how many milliseconds that takes. */
 uint64_t case_pass_to_exit(struct play_process *process);
-/* Runs single steps until a process of this kind has been forked, and returns it. */
+/* Runs single steps until a process of the kind has been forked, and returns it. */
 struct play_process *case_step_to_fork(struct play *play, enum process_kind kind);
 /* Listens on a path of the directory, as another process would; returns the descriptor. */
 int case_listen(const struct play *play, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connects clients, and receives what they are sent. */
+/* Connects clients, and receives their bytes. */
 #include "plays/client.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients of a play: those of the control socket, who wait for replies, and those of a listener,
- * who must be accepted. */
+/* Clients of a play: clients of the control socket wait for replies, and clients of a listener must
+ * be accepted. */
 #pragma once
 
 #include "plays/play.h"
@@ -9,13 +9,13 @@ struct play_client {
     TAILQ_ENTRY(play_client) link;
     int fd;
     bool of_control;
-    bool replied; /* a whole line has come; of the control socket one that is no progress */
+    bool replied; /* a whole line has come; from the control socket: the reply, not its progress */
     bool ended;   /* the other end has closed */
     size_t n;
     char line[65536];
 };
 
-/* Connects to the control socket of this name and gives a command, such as "reload"; NULL: nobody
+/* Connects to the control socket `name` and gives a command, such as "reload"; NULL: nobody
  * listens. The client is the play's. */
 struct play_client *play_control(struct play *play, const char *name, const char *command);
 /* Connects as play_control() does, and sends this line. */

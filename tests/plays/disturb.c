@@ -126,7 +126,7 @@ static void close_client(struct random_play *random)
         play_client_close(random->play, chosen);
 }
 
-/* Sends the master a message: one that a worker may send, or any. */
+/* Sends the master a message: a worker's legal message, or any. */
 static void send_message(struct random_play *random, struct play_worker *worker)
 {
     struct play_process *other = choose(random, true);
@@ -153,7 +153,7 @@ static void kill_worker(struct random_play *random)
 
     if (process == NULL)
         return;
-    /* a worker that drains is replaced when its sessions have ended */
+    /* a draining worker is replaced when its sessions have ended */
     random->may_not_accept |= number == SIGQUIT;
     random->lost = true;
     play_signal(process, number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exclusive watches: a client that comes tells the watches of its listener in the order in which
- * they were added, up to the first whose worker waits, which it wakes; the others learn nothing of
- * it. A watch that was told reports at each wait, for as long as clients are there. */
+/* Exclusive watches: a new client notifies the watches of its listener in the order of adding, up
+ * to the first watch with a waiting worker, which wakes; further watches learn nothing of the
+ * client. A notified watch reports at every wait, as long as clients are there. */
 #include "plays/play_private.h"
 #include "plays/whole.h"
 
@@ -96,8 +96,8 @@ void play_watch_report(
             report(arg, watch->source);
 }
 
-/* The test keeps no descriptor of the listener, which would keep its queue: the kernel watches on
- * for as long as a process has one. */
+/* The test keeps no descriptor of the listener, because it would keep the queue: the kernel watches
+ * on as long as a process holds a descriptor. */
 void play_watch_take(struct play *play, int fd)
 {
     struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = inode_of(fd) };

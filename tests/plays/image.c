@@ -47,7 +47,7 @@ static void open_standard(const struct play *play)
     close(fd);
 }
 
-/* Adds to what the process before has handed over what no version knows. */
+/* Adds unknown state to the state handed over by the process before. */
 static void spoil_state(struct play *play)
 {
     const char *state = getenv(EXEC_STATE_VARIABLE);

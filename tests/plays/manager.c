@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The service manager's socket, its store of descriptors, and its list of messages. */
+/* The service manager's socket, store of descriptors, and list of messages. */
 #include "plays/manager.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A service manager of a play: it takes what sd_notify(3) sends, and does what systemd does: it
- * listens to the main process alone, stores descriptors, and answers barriers. It reads after each
- * step of a process, so that it knows who has sent. */
+/* A service manager of a play: takes the messages of sd_notify(3), and acts like systemd: listens
+ * to the main process alone, stores descriptors, and answers barriers. Reads after every step of a
+ * process, and so knows the sender. */
 #pragma once
 
 #include "plays/play.h"
@@ -31,25 +31,25 @@ struct play_manager {
     unsigned ignored;    /* messages of other processes */
 };
 
-/* From now on processes of the play are started by it. `watchdog_us`: how often it wants to hear
- * of the daemon, or 0; `other`: of another process. */
+/* Makes a manager that starts the play's later processes. `watchdog_us`: the interval of the
+ * watchdog, or 0; `other`: the watchdog is another process's. */
 struct play_manager *play_manager_create(struct play *play, uint64_t watchdog_us, bool other);
 void play_manager_destroy(struct play_manager **manager);
-/* Crashes: nobody reads from the socket any more. */
+/* Crashes: the socket is read no more. */
 void play_manager_go(struct play_manager *manager);
-/* Fills the socket, so that nobody can send until it is read; the fillers are not seen. */
+/* Fills the socket, so that sends fail until it is read; the fillers are not seen. */
 void play_manager_fill(struct play_manager *manager);
 
-/* Receives what has come of this process; false: nothing has. */
+/* Receives the messages of the process; false: none. */
 bool play_manager_step(struct play_manager *manager, pid_t sender);
 
 /* The next message that is neither a sign of life nor about descriptors; "": there is none. */
 const char *play_manager_next(struct play_manager *manager);
-/* Passes over messages until one that begins so; "": there is none, and all have been passed. */
+/* Skips messages until the first with the beginning; "": none, and all have been skipped. */
 const char *play_manager_wait(struct play_manager *manager, const char *beginning);
-/* How many messages that begin so were not taken. */
+/* The number of messages with the beginning not taken. */
 unsigned play_manager_count(const struct play_manager *manager, const char *beginning);
-/* The variables for the environment of a process that is started now, which NULL ends. */
+/* The variables for the environment of a process started now; ends with NULL. */
 char **play_manager_environment(struct play_manager *manager, pid_t pid);
 /* In that process's thread: passes the stored descriptors, from 3 on. */
 void play_manager_pass(const struct play_manager *manager);

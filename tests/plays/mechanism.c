@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The event mechanism of whole workers: epoll's own, but that its wait gives the turn back to the
- * play, that its time is the play's, and that exclusive watches are kept by exclusive.c. */
+/* The event mechanism of whole workers: epoll's own, except that a wait gives the turn back to the
+ * play, time is the play's, and exclusive watches are in exclusive.c. */
 #include "plays/play_private.h"
 #include "plays/whole.h"
 
@@ -11,7 +11,7 @@
 /* The posix flavour compiles epoll.c for plays alone. */
 extern const struct mechanism mechanism_epoll;
 
-/* Calls of which one, on average, lets other processes run before it. */
+/* One call in so many, on average, lets other processes run first. */
 #define ACCEPTS_A_PAUSE 4
 #define CALLS_A_PAUSE 16
 
@@ -29,7 +29,7 @@ static void pause_at_random(uint32_t calls)
         play_process_yield(running());
 }
 
-/* The epoll descriptor is known to epoll.c alone: it has the lowest number that is free. */
+/* The epoll descriptor is known to epoll.c alone: the lowest free number. */
 static int init(struct loop *loop, const int64_t *options)
 {
     struct play_process *process = running();

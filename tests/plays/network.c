@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loopback network, which may deliver a little later than it is asked to: from a thread of the
- * kernel, when the processor is busy. Packets of one processor, which all of a play's threads run
- * on, are delivered in their order: when ours is here, those before it are. */
+/* The loopback network, which may deliver a little late: from a thread of the kernel, when the
+ * processor is busy. Packets of a processor, shared by all of a play's threads, are delivered in
+ * order: when ours is here, earlier packets are. */
 #include "plays/play_private.h"
 
 #include <arpa/inet.h>
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A packet may be the answer of one that was delivered: connections have three at their begin. */
+/* A packet may be the answer of a delivered packet: connections begin with three. */
 #define ANSWERS 3
 
 void play_network_open(struct play *play)

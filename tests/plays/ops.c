@@ -107,7 +107,7 @@ static pid_t fork_child(enum process_kind kind, NORETURN void (*child)(void *arg
     return process->pid;
 }
 
-/* The heir goes on in the thread of the process before, which goes on in a new one. */
+/* The heir goes on in the thread of the process before, and the process in a new thread. */
 static pid_t fork_heir(void (*left)(void *arg, pid_t heir), void *arg)
 {
     struct play_process *process = running(), *heir, *child;
@@ -185,7 +185,7 @@ static pid_t reap(pid_t pid, int *status, bool wait)
         return 0;
     if (status != NULL)
         *status = process->status;
-    process->parent = NULL; /* the test forgets it, who may join its thread */
+    process->parent = NULL; /* the test, which may join its thread, forgets the process */
     return pid;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The play: its directory, its clock, and who runs next. */
+/* The play: its directory, its clock, and the choice of the next process. */
 #include "plays/play_private.h"
 
 #include "plays/client.h"
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The clocks begin at odd places, so that they are not taken for each other or for durations. */
+/* The clocks begin at odd values, so that no clock is taken for another or for a duration. */
 #define FIRST_MONO_MS 1000000
 #define FIRST_WALL_MS 1795253400000 /* 2026-11-21 09:30:00 UTC */
 #define PASSING_FD 200              /* the least descriptor of `passing` */
@@ -64,7 +64,7 @@ struct play *play_create(uint64_t seed)
     test_require(play->arrivals != -1);
     test_require(sem_init(&play->turn, 0, 0) == 0);
     test_require(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, play->passing) == 0);
-    for (unsigned i = 0; i < 2; i++) { /* the first ones are for what a service manager passes */
+    for (unsigned i = 0; i < 2; i++) { /* the first are for a service manager's sockets */
         int fd = fcntl(play->passing[i], F_DUPFD, PASSING_FD);
 
         test_require(fd != -1);
@@ -236,8 +236,7 @@ static void forget_reaped(struct play *play)
             play_process_forget(process);
 }
 
-/* Finds a process that would run, from a random one on, or one that was killed; NULL: all of them
- * wait. */
+/* Finds a process that would run, from a random start on, or a killed process; NULL: all wait. */
 static struct play_process *find_runnable(struct play *play)
 {
     struct play_process *process = TAILQ_FIRST(&play->processes), *first;
@@ -417,8 +416,8 @@ int play_exit_code(const struct play_process *process)
                                       : 128 + WTERMSIG(process->status);
 }
 
-/* Whether the address sanitizer looks for leaks when the program ends: a process that was killed
- * leaves its memory, which the kernel would have freed with it. */
+/* Whether the address sanitizer looks for leaks at the program's end: a killed process leaves its
+ * memory, freed by the kernel in a real process. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A play: whole master processes of the daemon, workers, clients and a service manager in one test
  * process, on a virtual clock. Processes, signals, fork(), execve() and time are simulated (struct
- * process_ops); descriptors are the kernel's. Each master process is a thread with a table of
- * descriptors of its own, as fork() and execve() leave it; a worker is a script (worker.h), or with
- * whole_workers a thread as well (whole.h). One process runs at a time, and only when the test lets
- * it, so that the same seed gives the same play.
- *
- * The clock stands still while processes run: play_settle() lets all of them run until each waits,
- * and play_pass() moves the clock on from deadline to deadline. */
+ * process_ops); descriptors are the kernel's. A master process is a thread with a table of
+ * descriptors of its own, as left by fork() and execve(); a worker is a script (worker.h), or with
+ * whole_workers a thread as well (whole.h). A single process runs at a time, and only at the test's
+ * order, so that equal seeds give equal plays. The clock stands still while processes run:
+ * play_settle() runs all processes until they wait, and play_pass() moves the clock on from
+ * deadline to deadline. */
 #pragma once
 
 #include "process/heritage.h"
@@ -32,7 +31,7 @@ struct play_worker;
 
 enum play_wait {
     PLAY_RUNNABLE,
-    PLAY_SLEEPS,         /* until a signal, or a descriptor that wakes it */
+    PLAY_SLEEPS,         /* until a signal, or a descriptor's event */
     PLAY_PAUSES,         /* likewise, or until `until_ms` */
     PLAY_AWAITS_PROCESS, /* until process `awaited` has exited, or until `until_ms` */
 };
@@ -47,20 +46,20 @@ struct play_process {
     bool exited, stopped;
     int status; /* once it has exited: as of waitpid() */
     uint64_t started_ms;
-    pid_t pending[NSIG]; /* blocked signals: who has sent them, or SIGNALS_BY_KERNEL; 0: none */
-    bool has_handlers;   /* false: a signal does what is its default */
+    pid_t pending[NSIG]; /* blocked signals: the sender's pid, or SIGNALS_BY_KERNEL; 0: none */
+    bool has_handlers;   /* false: signals have their default effect */
     uint64_t alarm_ms;   /* 0: not set */
 
     struct play_worker *worker; /* the script of a worker; NULL: a thread */
-    struct play_whole *whole;   /* the thread of a whole worker; NULL: another's */
+    struct play_whole *whole;   /* the thread of a whole worker; NULL: a different process */
 
     pthread_t thread;
     pid_t thread_id;
-    unsigned inherited; /* descriptors that the test has had when it started the process */
-    bool has_thread, ended, doomed; /* a doomed thread ends when it runs next */
+    unsigned inherited;             /* the test's descriptors when it started the process */
+    bool has_thread, ended, doomed; /* a doomed thread ends at its next run */
     jmp_buf end; /* longjmp() to the end of the thread, past its cleanup handlers */
     sem_t turn, begun;
-    bool kept; /* the test has it: it is not forgotten when it has exited */
+    bool kept; /* held by the test: not forgotten after its exit */
     enum play_wait wait;
     pid_t awaited;
     uint64_t until_ms;
@@ -79,10 +78,10 @@ TAILQ_HEAD(play_processes, play_process);
 TAILQ_HEAD(play_clients, play_client);
 TAILQ_HEAD(play_watches, play_watch);
 
-/* Calls that fail when they are asked for next, each as often as its count says. */
+/* Calls to fail next, and how often. */
 struct play_failures {
     unsigned fork, wakeup_add, handle_open, execute;
-    unsigned state; /* a new binary does not understand what it is given */
+    unsigned state; /* a new binary does not understand the state handed over */
     unsigned
         call; /* the call of this number from now on, of those in calls.c, fails once; 0: none */
 };
@@ -95,7 +94,7 @@ struct play {
     struct play_processes processes;
     struct play_process *running; /* NULL: the test */
     sem_t turn;                   /* the test's */
-    int passing[2];               /* by which processes pass descriptors to the test */
+    int passing[2];               /* passes descriptors of processes to the test */
     pid_t last_pid;
     char **environment; /* the test's own state */
     struct signals_state *signals;
@@ -105,7 +104,7 @@ struct play {
     unsigned killed_masters; /* by a signal; they leave files behind */
     unsigned long steps;
     pid_t latest; /* the process that ran last */
-    /* a worker was forked: a case sets what it is to do wrong */
+    /* a worker was forked: a case sets its misbehaviour */
     void (*forked)(struct play *play, struct play_process *process);
     /* a whole worker has accepted a client of this address */
     void (*accepted)(struct play *play, struct play_process *process, const struct sockaddr *client,
@@ -124,7 +123,7 @@ struct play {
     struct play_manager *manager; /* NULL: there is no service manager */
 };
 
-/* Makes a play in a directory of its own. */
+/* Makes a play in a new directory. */
 struct play *play_create(uint64_t seed);
 /* Ends the play: all processes are killed that have not exited, and the directory is removed. */
 void play_destroy(struct play *play);
@@ -132,8 +131,8 @@ void play_destroy(struct play *play);
 /* Writes the configuration: `workers` processes, `main` in the main context, `stream` within the
  * stream block, beside a listener on DIRECTORY/socket. */
 void play_configure(struct play *play, unsigned workers, const char *main, const char *stream);
-/* Writes a file of the play's directory, in which $D stands for that directory, and $A for an
- * address of the loopback interface that no other process uses. */
+/* Writes a file of the play's directory; $D stands for the directory, and $A for an address of the
+ * loopback interface unused by other processes. */
 void play_write(struct play *play, const char *name, const char *text);
 const char *play_path(const struct play *play, const char *name);
 /* Reads a file of the directory whole; free() it. "" where there is none. */
@@ -141,16 +140,17 @@ char *play_read(const struct play *play, const char *name);
 /* Whether the error log, or the standard error of a start, has this text. */
 bool play_has_logged(const struct play *play, const char *text);
 
-/* Executes the binary as a child of the init process, and returns it; it has not run yet. */
+/* Executes the binary as a child of the init process, and returns the process; it has not run
+ * yet. */
 struct play_process *play_start(struct play *play);
 /* Sends a signal as process 1 would. */
 void play_signal(struct play_process *process, int number);
 /* Sends a signal as a process of this number would. */
 void play_signal_from(struct play_process *process, int number, pid_t sender);
-/* Ends a process by a signal that it has no handler of, when it runs next. */
+/* Ends a process by a signal without a handler, when it runs next. */
 void play_kill(struct play_process *process, int number);
 
-/* Lets one process, chosen at random, run until it waits; false: all of them wait. */
+/* Lets a random process run until it waits; false: all wait. */
 bool play_step(struct play *play);
 /* Lets all processes run until each waits. */
 void play_settle(struct play *play);
@@ -160,7 +160,7 @@ void play_pass(struct play *play, uint64_t ms);
 bool play_pass_to_deadline(struct play *play);
 
 struct play_process *play_find(const struct play *play, pid_t pid);
-/* The process of this kind that was forked last and lives; NULL: none. */
+/* The last forked living process of the kind; NULL: none. */
 struct play_process *play_find_kind(const struct play *play, enum process_kind kind);
 /* The master process that the pid file names; NULL: none. */
 struct play_process *play_main(const struct play *play);
@@ -168,5 +168,5 @@ struct play_process *play_main(const struct play *play);
 unsigned play_count_descriptors(const struct play_process *process);
 unsigned play_count_workers(const struct play *play);
 unsigned play_count_masters(const struct play *play);
-/* The exit code of a process that has exited; 128 and the signal's number that has ended it. */
+/* The exit code of an exited process; 128 and the signal's number after a signal. */
 int play_exit_code(const struct play_process *process);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Declarations that the files of a play share. */
+/* Declarations shared by the files of a play. */
 #pragma once
 
 #include "plays/play.h"
 
 #define PLAY_FIRST_PID 5000000 /* beyond those of the kernel */
 
-/* A packet by which a process passes descriptors to the test: its pid, and what they are. */
+/* A packet by which a process passes descriptors to the test: the pid, and the kind. */
 struct play_passed {
     pid_t pid;
     enum { PLAY_PASSES_WAKEUPS, PLAY_PASSES_WORKER, PLAY_PASSES_LISTENER } what;
 };
 
-/* The play whose processes run: the operations have no other way to find it. */
+/* The play with the running process: the operations have no other way to find it. */
 extern struct play *play_now;
 extern const struct process_ops play_ops;
 
@@ -30,7 +30,7 @@ void play_process_yield(struct play_process *process);
 void play_process_exit(struct play_process *process, int status);
 /* Frees a process that was reaped. */
 void play_process_forget(struct play_process *process);
-/* Sends a signal: it ends the process, stops it, waits to be delivered, or is ignored. */
+/* Sends a signal: the process ends, stops, keeps the signal pending, or ignores it. */
 void play_process_signal(struct play_process *process, int number, pid_t sender);
 /* In the process: delivers pending signals; whether there were any. */
 bool play_process_admit(struct play_process *process);
@@ -38,11 +38,11 @@ bool play_process_admit(struct play_process *process);
 bool play_process_is_runnable(struct play_process *process);
 /* The earliest of its deadlines; 0: none. */
 uint64_t play_process_deadline(const struct play_process *process);
-/* Whether a descriptor has woken the process whose epoll descriptor this is. */
+/* Whether a descriptor has woken the process with the epoll descriptor. */
 bool play_was_woken(int wakeups);
-/* Whether an epoll descriptor has events, which it keeps. */
+/* Whether an epoll descriptor has events; the events stay. */
 bool play_is_readable(int epoll);
-/* Copies a list that ends with NULL, but not its strings. */
+/* Copies a NULL-terminated list, but not its strings. */
 char **play_copy_list(char *const *list);
 /* Sends descriptors of the running process to the test. */
 void play_process_pass(const struct play_process *process, int what, const int *fds, unsigned n);

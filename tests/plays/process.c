@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes of a play: each thread waits for its turn, and has it alone. What is the process's own
- * in the daemon (signal flags, role, environment, the service manager's queue) is exchanged with
- * the turn. */
+/* Processes of a play: a thread waits for its turn, and has the turn alone. State private to a
+ * process in the daemon (signal flags, role, environment, the service manager's queue) is exchanged
+ * with the turn. */
 #include "plays/play_private.h"
 
 #include "plays/manager.h"
@@ -52,7 +52,7 @@ static void wait_for(sem_t *turn)
 
 static void give_turn_back(struct play_process *from);
 
-/* Ends the thread: the kernel would close its descriptors a little later than its end is seen. */
+/* Ends the thread: the kernel would close the descriptors a little after the visible end. */
 static NORETURN void end_thread(struct play_process *process)
 {
     syscall(SYS_close_range, 0u, ~0u, 0u);
@@ -157,7 +157,7 @@ static void give_turn_back(struct play_process *from)
     sem_post(&from->play->turn);
 }
 
-/* Receives the descriptors that processes have passed, and gives them to whom they are for. */
+/* Receives the descriptors passed by processes, and gives them to their receivers. */
 static void receive_passed(struct play *play)
 {
     union {
@@ -277,8 +277,8 @@ void play_process_forget(struct play_process *process)
     free(process);
 }
 
-/* Gives the children of a process that exits to the nearest one that adopts orphans: the master
- * process above it, else the init process. */
+/* Gives the children of an exiting process to the nearest adopter of orphans: the master process
+ * above, else the init process. */
 static void leave_children(struct play_process *process)
 {
     struct play_process *child, *next, *heir = process->parent;
@@ -325,7 +325,7 @@ static bool is_ignored(int number)
            number == SIGURG || number == SIGIO;
 }
 
-/* Whether a process that has handlers has none for the signal, which ends it. */
+/* Whether a process with handlers has none for the signal, and so ends. */
 static bool is_fatal(const struct play_process *process, int number)
 {
     return process->whole != NULL && (number == SIGABRT || number == SIGSEGV);
@@ -353,7 +353,7 @@ void play_process_signal(struct play_process *process, int number, pid_t sender)
     }
 }
 
-/* Whether the signal has a command in this role; else it is ignored. */
+/* Whether the signal has a command in the role; else ignored. */
 static bool has_command(int role, int number)
 {
     for (const struct signal_row *s = signals_table; s->number != 0; s++)

@@ -5,7 +5,7 @@
 #include "plays/random_private.h"
 #include "plays/worker.h"
 
-#define LOG_SHOWN 16000 /* bytes of the error log that a failure shows */
+#define LOG_SHOWN 16000 /* bytes of the error log shown by a failure */
 
 static void show_process(const struct play_process *process)
 {

@@ -10,7 +10,7 @@
 struct random_play_options {
     uint64_t seed;
     unsigned acts;  /* of each play */
-    unsigned steps; /* steps of each act, most of which let a process run */
+    unsigned steps; /* steps of each act, mostly runs of a process */
 };
 
 /* Runs one play; returns its steps. */

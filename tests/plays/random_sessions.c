@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lets clients come, talk and go at random while the daemon goes through its transitions, and
- * checks that none of them is lost. */
+/* Lets clients come, talk and go at random during the daemon's transitions, and checks for lost
+ * clients. */
 #include "net/address_parse.h"
 #include "plays/random_sessions_private.h"
 
@@ -14,7 +14,7 @@
 
 #define CLIENTS_MAX 40
 #define SMALL 6       /* sessions for which any worker has room */
-#define REST_MS 20000 /* in which all that was begun must have ended, but sessions */
+#define REST_MS 20000 /* in which everything begun must have ended, except sessions */
 
 static void print_sessions(const struct random_sessions *random)
 {
@@ -120,7 +120,7 @@ static void connect_client(struct random_sessions *random, unsigned listener)
         play_session_send(session, 1 + below(random, 300));
 }
 
-/* Lets a client do something: half of them leave at some time, the others stay. */
+/* Acts for a client: half of the clients leave at some time, the rest stay. */
 static void use_session(struct random_sessions *random)
 {
     struct play_session *session;
@@ -225,7 +225,7 @@ void random_sessions_burst(struct random_sessions *random)
     }
 }
 
-/* Clients come, and workers that they have woken are killed before they accept. */
+/* Clients come, and the workers woken by them are killed before they accept. */
 static void strand_clients(struct random_sessions *random)
 {
     random_sessions_burst(random);

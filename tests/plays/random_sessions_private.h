@@ -5,7 +5,7 @@
 #include "plays/random_sessions.h"
 #include "plays/sessions.h"
 
-#define REST_MS 20000 /* in which all that was begun must have ended, but sessions */
+#define REST_MS 20000 /* in which everything begun must have ended, except sessions */
 
 enum {
     LISTENER_UNIX,
@@ -23,7 +23,7 @@ struct random_sessions {
     struct play_sessions sessions;
     struct address listeners[LISTENERS_ALL];
     char names[LISTENERS_ALL][128];
-    int claim; /* a socket of the address that the listeners have */
+    int claim; /* a socket of the listeners' address */
     unsigned act, step;
     const char *last;
     /* The configuration file */
@@ -36,14 +36,14 @@ struct random_sessions {
     bool drained;      /* a master process was told to drain, and serves again */
     bool listens;      /* a master process listens, and will: to connect succeeds */
     bool keeps_extra;  /* the extra listener stays open for the whole act */
-    bool small;        /* a configuration of this play was, with which workers may be full */
+    bool small;        /* a configuration of the play allowed full workers */
     bool noisy;        /* workers are killed and stopped */
     bool terminated;   /* sessions were ended at once */
-    pid_t killed[256]; /* workers that may have ended with their sessions */
+    pid_t killed[256]; /* workers possibly killed together with their sessions */
     unsigned killed_n;
     /* How long clients wait (sessions_wait.c) */
-    uint64_t generation; /* the only one that takes clients; 0: none, or several */
-    uint64_t quiet_ms;   /* for so long it was the same, and its workers were not disturbed */
+    uint64_t generation; /* the only generation that takes clients; 0: none, or several */
+    uint64_t quiet_ms;   /* time without a change or a disturbance of the generation */
 };
 
 uint32_t random_sessions_below(struct random_sessions *random, uint32_t n);
@@ -54,12 +54,12 @@ void random_sessions_start(struct random_sessions *random);
 
 /* Connects a few clients at once. */
 void random_sessions_burst(struct random_sessions *random);
-/* Receives what has come to a session, which the daemon may not have ended. */
+/* Receives the bytes of a session, which the daemon may not have ended. */
 void random_sessions_receive(struct random_sessions *random, struct play_session *session);
 
-/* rest.c: checks a daemon at rest, and closes sessions that it has ended. */
+/* rest.c: checks a daemon at rest, and closes sessions ended by the daemon. */
 void rest_check(struct random_sessions *random);
-/* Whether a worker takes clients, and has room for one at this listener. */
+/* Whether a worker takes clients, and has room for one at the listener. */
 bool rest_has_room(const struct play_process *process, unsigned listener);
 
 /* sessions_wait.c: the clock is about to move on: checks how long clients have waited. */
@@ -71,7 +71,7 @@ void wait_check(struct play *play, uint64_t ms);
 void transition_configure(struct random_sessions *random);
 /* Chooses the transition of an act. */
 void transition_choose(struct random_sessions *random);
-/* Goes on with it, if it can; true: it is over. */
+/* Advances the transition, if possible; true: it is over. */
 bool transition_advance(struct random_sessions *random);
 /* Kills, stops or tells a worker to end. */
 void transition_disturb_worker(struct random_sessions *random);

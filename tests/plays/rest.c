@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks a daemon whose disturbances have stopped: an ended one has left nothing, and in any other
- * each command, start and drain has ended. Then a reload of a plain configuration leads to
- * the same state whatever was before: one generation, one worker, no deadline, and as many
- * descriptors as after the first start. */
+/* Checks a daemon without further disturbances: an ended daemon has left nothing, and in a running
+ * one all commands, starts and drains have ended. Then a reload of a plain configuration leads to a
+ * fixed state after any history: one generation, one worker, no deadline, and as many descriptors
+ * as after the first start. */
 #include "plays/client.h"
 #include "plays/play_private.h"
 #include "plays/random_private.h"
@@ -11,7 +11,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#define REST_MS 130000 /* in which all that was begun must have ended */
+#define REST_MS 130000 /* in which everything begun must have ended */
 
 /* Returns the line of a grave failure of a call, which none was made to fail for; or NULL. */
 static char *find_failure(const char *log)
@@ -30,14 +30,14 @@ static char *find_failure(const char *log)
     return NULL;
 }
 
-/* Checks what was logged since the rest before. */
+/* Checks the log since the rest before. */
 static void check_log(struct random_play *random)
 {
     char *log = play_read(random->play, "error.log"), *line;
     size_t n = strlen(log);
 
     line = find_failure(log + random->logged);
-    /* another master process, or workers that a killed one has left, may have an address */
+    /* a second master process, or workers left by a killed master, may have an address */
     if (line != NULL && random->play->failed_calls == 0 && !random->meddled && !random->upgraded &&
         random->play->killed_masters == 0) {
         random->last = line;
@@ -126,7 +126,7 @@ static void check_processes(const struct random_play *random)
         random_give_up(random, "there is no worker");
 }
 
-/* Reloads a plain configuration, and checks that nothing of what was before is left. */
+/* Reloads a plain configuration, and checks for leftovers. */
 static void check_plain(struct random_play *random)
 {
     struct play *play = random->play;
@@ -167,7 +167,7 @@ void random_rest(struct random_play *random)
     struct play *play = random->play;
 
     calm(random);
-    if (random_one_in(random, 2)) { /* deadlines decide about workers that do not recover */
+    if (random_one_in(random, 2)) { /* deadlines decide about workers without recovery */
         play_pass(play, REST_MS);
         check_control(random);
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server outside of the daemon, to which whole workers pass their sessions: it sends back what it
- * receives, and ends a connection when its peer has. */
+/* A server outside of the daemon, the target of whole workers' sessions: it echoes, and ends a
+ * connection after its peer. */
 #pragma once
 
 #include "plays/play.h"
 
-/* Listens on this path of the play's directory. */
+/* Listens on the path `name` of the play's directory. */
 struct play_server *play_server_create(const struct play *play, const char *name);
 void play_server_destroy(struct play_server **server);
 /* Accepts and echoes; false: nothing has come. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients of whole workers. Byte i of a session is i % 251, so that one that is lost, or doubled,
- * shows. */
+/* Clients of whole workers. Byte i of a session is i % 251, so that lost or doubled bytes show. */
 #include "plays/sessions.h"
 
 #include "plays/play_private.h"
@@ -28,9 +27,9 @@ static int make_socket(int family)
     return fd;
 }
 
-/* Gives a client a name, by which its worker knows it. The kernel chooses that of a unix socket; a
- * port is counted, because a queue of reuseport is chosen by it: on one machine the same seed gives
- * the same queue. */
+/* Gives a client a name, as the worker's key to the client. The kernel chooses the name of a unix
+ * socket; ports are counted, because the port chooses a queue of reuseport: on one machine equal
+ * seeds give equal queues. */
 static void bind_name(struct play_sessions *sessions, int fd, const struct address *to)
 {
     struct address name = *to;

@@ -76,7 +76,7 @@ static void make_room(struct random_sessions *random)
     receive_all(random);
 }
 
-/* Checks that all clients are served, and that the counters are right. */
+/* Checks the service of all clients, and the counters. */
 static void check_served(struct random_sessions *random)
 {
     struct play *play = random->play;

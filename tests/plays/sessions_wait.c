@@ -9,15 +9,15 @@
 
 #include <poll.h>
 
-/* After a transition: no worker waits any more for one that has drained. */
+/* After a transition: no worker waits any more for a drained worker. */
 #define QUIET_MS 1000
-/* accept_share: a worker leaves clients to another, until it takes them itself. */
+/* accept_share: a worker leaves clients to its neighbours, before taking any. */
 #define PASS_MS 2
-/* accept_mutex: a worker that stands still while clients wait loses its turn. */
+/* accept_mutex: a stopped worker loses its turn while clients wait. */
 #define TURN_MS 1020
 /* The most stopped workers that hold the accept mutex in turn. */
 #define STOPPED_MOST 5
-/* pool/listeners.c: a worker has died, and others look for clients that it was woken for. */
+/* pool/listeners.c: a worker has died, and the rest look for the clients it was woken for. */
 #define RESCAN_MS 20
 
 static bool takes_clients(const struct play_process *process)
@@ -81,7 +81,7 @@ static uint64_t find_bound_of(
     return (uint64_t)events->accept_mutex_delay;
 }
 
-/* The longest of those of all workers that take clients. */
+/* The longest bound of all workers that take clients. */
 static uint64_t find_bound(const struct random_sessions *random)
 {
     const struct play_process *process;
@@ -97,8 +97,8 @@ static uint64_t find_bound(const struct random_sessions *random)
     return longest;
 }
 
-/* Whether two master processes live: one that has drained has queues of reuseport of its own, if
- * it had more workers, and the kernel gives clients to them. */
+/* Whether two master processes live: a drained master has separate queues of reuseport, if it had
+ * more workers, and the kernel gives clients to them. */
 static bool are_two(const struct play *play)
 {
     const struct play_process *process;
@@ -109,8 +109,8 @@ static bool are_two(const struct play *play)
     return n > 1;
 }
 
-/* Whether a worker could accept a client of this listener. A queue of reuseport may be another
- * master process's, or of a worker that has gone. */
+/* Whether a worker could accept a client of the listener. A queue of reuseport may be another
+ * master process's, or a gone worker's. */
 static bool could_be_accepted(const struct random_sessions *random, unsigned listener)
 {
     const struct play_process *process;

@@ -24,8 +24,8 @@ static const char *flag(struct random_sessions *random)
     return one_in(random, 2) ? "on" : "off";
 }
 
-/* Notes that clients at listeners of this kind are accepted for certain only where workers were not
- * disturbed, and have room; nobody accepts them while the daemon is told to drain. */
+/* Notes: clients at listeners of the kind are accepted for certain only by undisturbed workers with
+ * room; nobody accepts them while the daemon is told to drain. */
 static void note_closing(struct random_sessions *random, unsigned first_listener)
 {
     for (unsigned i = 0; i < random->sessions.n; i++) {
@@ -77,8 +77,8 @@ void transition_configure(struct random_sessions *random)
     free(text);
 }
 
-/* Notes that the daemon closes its listeners. Clients that have connected are accepted all the
- * same, unless workers that would have done it were disturbed, or are full. */
+/* Notes that the daemon closes its listeners. Connected clients are accepted all the same, unless
+ * their would-be workers were disturbed, or are full. */
 static void stop_listening(struct random_sessions *random)
 {
     if (one_in(random, 2))
@@ -103,8 +103,8 @@ static bool reload(struct random_sessions *random)
     return !one_in(random, 3); /* another one follows */
 }
 
-/* Begins an upgrade, and waits until the new process serves beside the old one; false: not yet. It
- * never does when its first workers were killed. */
+/* Begins an upgrade, and waits until the new process serves beside the old; false: not yet. With
+ * its first workers killed it never does. */
 static bool serve_beside(struct random_sessions *random, bool configures)
 {
     if (random->stage == 0) {
@@ -151,7 +151,8 @@ static bool upgrade_back(struct random_sessions *random)
     return true;
 }
 
-/* The old process reads the file again, which has what the new one has bound: so it is the same. */
+/* The old process reads the file again, with what the new process has bound: so the result is the
+ * same. */
 static bool upgrade_drain_and_back(struct random_sessions *random)
 {
     if (!serve_beside(random, false))
@@ -243,7 +244,7 @@ static bool kill_master(struct random_sessions *random)
     return start_again(random);
 }
 
-/* A master process, chosen at random, that lives and is not this one; NULL: there is none. */
+/* A random living master process other than `except`; NULL: none. */
 static struct play_process *choose_master(
     struct random_sessions *random, const struct play_process *except)
 {
@@ -256,7 +257,7 @@ static struct play_process *choose_master(
     return chosen;
 }
 
-/* Signals at random that end no master process; then one of two quits, and the other serves. */
+/* Random signals that end no master process; then one of two quits, and the survivor serves. */
 static bool signal_at_random(struct random_sessions *random)
 {
     static const int numbers[] = { SIGHUP, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH };
@@ -339,7 +340,7 @@ bool transition_advance(struct random_sessions *random)
     return transitions[random->transition].advance(random);
 }
 
-/* A whole worker, chosen at random, or one that a client has just woken; NULL: there is none. */
+/* A random whole worker, or a worker just woken by a client; NULL: none. */
 static struct play_process *choose_worker(struct random_sessions *random)
 {
     struct play_process *process, *chosen = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Begins whole workers, and runs them to their exit codes. */
+/* Begins whole workers, and runs them until they exit. */
 #include "plays/whole.h"
 
 #include "features/features.h"
@@ -14,7 +14,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* Loads the configuration again that a master has loaded, whose file may have changed. */
+/* Loads a master's configuration again; the file may have changed. */
 static struct cycle *load_again(const struct play *play, const struct cycle *cycle)
 {
     char conf[128], pid[128], error_log[128];
@@ -48,7 +48,7 @@ static struct cycle *load_again(const struct play *play, const struct cycle *cyc
     return again;
 }
 
-/* Gives the listeners the descriptors that they have in the master, whose table is copied. */
+/* Gives the listeners their descriptors of the master, whose table is copied. */
 static void copy_listeners(struct cycle *to, const struct cycle *from)
 {
     const struct listener *listener;
@@ -68,7 +68,7 @@ static void copy_listeners(struct cycle *to, const struct cycle *from)
     test_require(n == 0);
 }
 
-/* In the master's thread: maps its zones as the worker of a slot may use them. */
+/* In the master's thread: maps the zones with the rights of the slot's worker. */
 static void enter_zones(struct cycle *to, const struct cycle *from, struct slot_id slot)
 {
     struct log_target standard_error;
@@ -154,7 +154,7 @@ void play_whole_begin(struct play_process *process, const struct heritage *herit
     play_process_begin(process);
 }
 
-/* The memory of a worker that was killed, beside its configuration, is lost. */
+/* The memory of a killed worker, apart from its configuration, is lost. */
 void play_whole_destroy(struct play_whole **whole)
 {
     zones_close(&(*whole)->heritage.cycle->zones);

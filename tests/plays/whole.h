@@ -17,7 +17,7 @@ struct play_whole {
     struct heritage heritage;
     struct bells bells;
     bool waits; /* within its wait for events */
-    bool woken; /* by an exclusive watch, of which the kernel wakes one */
+    bool woken; /* by an exclusive watch; the kernel wakes only one */
 };
 
 /* In the master's thread, by fork(): begins the worker of this heritage. */
@@ -36,7 +36,7 @@ const struct mechanism *play_mechanism(bool exclusive);
 
 /* A listener that a worker watches exclusively. */
 struct play_watch {
-    TAILQ_ENTRY(play_watch) link; /* in the order in which the kernel would wake them */
+    TAILQ_ENTRY(play_watch) link; /* in the kernel's order of waking */
     struct play_process *process;
     struct source *source;
     ino_t socket;
@@ -45,14 +45,14 @@ struct play_watch {
 
 void play_watch_add(struct play_process *process, struct source *source);
 void play_watch_remove(struct play_process *process, const struct source *source);
-/* The watches of a process that has exited. */
+/* The watches of an exited process. */
 void play_watch_remove_all(struct play_process *process);
-/* Whether a client waits at a listener of this process that was told of it. */
+/* Whether a client waits at a listener of the process that was notified. */
 bool play_watch_has_event(struct play_process *process);
 /* Calls `report` for each of these. */
 void play_watch_report(
     struct play_process *process, void (*report)(void *arg, struct source *source), void *arg);
 /* In the test: takes a descriptor of a listener, to see when clients come to it. */
 void play_watch_take(struct play *play, int fd);
-/* In the test: tells watches of the clients that have come. To be called whenever one may have. */
+/* In the test: reports arrived clients to watches. To be called at any possible arrival. */
 void play_watch_step(struct play *play);

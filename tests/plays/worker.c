@@ -80,8 +80,8 @@ void play_worker_destroy(struct play_worker **worker)
     *worker = NULL;
 }
 
-/* The slot of a worker whose master has unmapped its memory is nobody's: the kernel would have
- * left the worker a mapping of its own. */
+/* The slot of a worker whose master has unmapped the memory is nobody's: the kernel would have left
+ * the worker a separate mapping. */
 static struct slot *slot_of(const struct play_worker *worker)
 {
     static struct slot unmapped;
@@ -146,7 +146,7 @@ void play_worker_send(struct play_worker *worker, uint32_t kind, uint32_t argume
         channel_send(worker->channel, &message); /* a full channel loses it */
 }
 
-/* Accepts a client, if one waits; false: none does. */
+/* Accepts a client, if any waits; false: none. */
 static bool accept_client(struct play_worker *worker)
 {
     for (unsigned i = 0; i < worker->listener_n && worker->session_n < SESSIONS_MAX; i++) {
@@ -204,7 +204,7 @@ void play_worker_recover(struct play_worker *worker)
         heartbeat_begin_wait(heartbeat_of(worker));
     worker->never_ready = worker->never_accepts = worker->deaf = worker->stuck = false;
     if (worker->channel == -1 && (master == NULL || master->pending[SIGKILL] != 0))
-        drain(worker); /* no other event tells of the end of its master */
+        drain(worker); /* no other event reports the end of its master */
     worker->keeps_sessions = worker->fails_start = worker->crashes_accepting = false;
 }
 
@@ -271,7 +271,7 @@ static bool has_started(const struct play_worker *worker)
     return !worker->never_ready && worker->ready_ms <= worker->process->play->clock.mono_ms;
 }
 
-/* Whether one of its descriptors is readable; a listener that was shut down is not. */
+/* Whether a descriptor of the worker is readable; a shut down listener is not. */
 static bool has_input(const struct play_worker *worker)
 {
     struct pollfd list[1 + 64 + SESSIONS_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A scripted worker: it does what a worker does towards its master, as the channel, signals and
- * shared memory show it, and accepts clients of its listeners, which it echoes to. A case or a
- * random play has it do wrong. */
+/* A scripted worker: acts like a worker towards the master, through channel, signals and shared
+ * memory, and accepts clients of the listeners, and echoes. A case or a random play adds
+ * misbehaviour. */
 #pragma once
 
 #include "plays/play.h"
@@ -30,25 +30,25 @@ struct play_worker {
     unsigned session_n;
     uint64_t ready_ms;        /* when it has started */
     int64_t shutdown_timeout; /* worker_shutdown_timeout of its configuration; 0: none */
-    uint64_t shutdown_ms; /* when it closes its sessions; 0: it does not drain, or may for ever */
-    bool disturbed;       /* killing it is no wrong */
-    bool wronged;         /* killed by its master although it was not disturbed */
+    uint64_t shutdown_ms;     /* the close of its sessions; 0: it does not drain, or may for ever */
+    bool disturbed;           /* killing it is no wrong */
+    bool wronged;             /* killed by its master although undisturbed */
     /* Mistakes of the worker */
-    bool never_ready;       /* the start does not end */
-    bool never_accepts;     /* MESSAGE_ACCEPT is not answered */
-    bool ignores_abort;     /* SIGABRT does not end it */
-    bool deaf;              /* reads neither channel nor signals, but those that end it at once */
-    bool stuck;             /* deaf, and its heartbeat stands in a callback */
-    bool keeps_sessions;    /* a drain does not end */
-    bool fails_start;       /* exits with code 1 before it is ready */
-    bool crashes_accepting; /* dies by SIGSEGV as soon as it accepts */
+    bool never_ready;    /* the start does not end */
+    bool never_accepts;  /* MESSAGE_ACCEPT is not answered */
+    bool ignores_abort;  /* SIGABRT does not end it */
+    bool deaf;           /* reads neither channel nor signals, except signals that end it at once */
+    bool stuck;          /* deaf, and the heartbeat stands in a callback */
+    bool keeps_sessions; /* a drain does not end */
+    bool fails_start;    /* exits with code 1 before it is ready */
+    bool crashes_accepting; /* dies by SIGSEGV in its first accept */
     uint64_t start_ms;      /* how long it takes to start */
-    /* messages of each kind that have come, and the argument of the last one of each */
+    /* received messages by kind, and the last argument of every kind */
     unsigned received[32];
     uint32_t arguments[32];
 };
 
-/* In the master's thread, by fork(): the worker of this heritage, whose descriptors are passed. */
+/* In the master's thread, by fork(): the worker of the heritage, with descriptors passed. */
 struct play_worker *play_worker_create(
     struct play_process *process, const struct heritage *heritage);
 /* In the test: takes the channel, and then the listeners. */
@@ -58,14 +58,14 @@ void play_worker_destroy(struct play_worker **worker);
 
 /* A signal was sent to the worker. */
 void play_worker_note_signal(struct play_worker *worker, int number, pid_t sender);
-/* The master process that is this thread exits, and has unmapped its memory. */
+/* The master process of the current thread exits, and has unmapped its memory. */
 void play_worker_forget_memory(const struct play *play, pid_t tid);
 
 bool play_worker_is_runnable(struct play_worker *worker);
 uint64_t play_worker_deadline(const struct play_worker *worker);
 void play_worker_run(struct play_worker *worker);
 
-/* End the process now: by an exit code, by one after these last words, or by a signal. */
+/* End the process now: by an exit code, by an exit code after the last words, or by a signal. */
 void play_worker_exit(struct play_worker *worker, int code);
 void play_worker_end(struct play_worker *worker, enum heartbeat_end end, int code);
 void play_worker_crash(struct play_worker *worker, int number);
@@ -75,5 +75,5 @@ void play_worker_close_channel(struct play_worker *worker);
 void play_worker_recover(struct play_worker *worker);
 /* Sends the master a message. */
 void play_worker_send(struct play_worker *worker, uint32_t kind, uint32_t argument);
-/* Worker `index` of the generation that was forked last, whose process lives; NULL: none. */
+/* Worker `index` of the last forked generation, if its process lives; NULL: none. */
 struct play_worker *play_worker_find(const struct play *play, unsigned index);
