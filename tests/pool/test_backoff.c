@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that crash at once and again: the delay before the next process grows, and the status
- * says that nobody serves until one does. */
+/* Workers crashing at once and again: the delay before the next process grows, and the status
+ * reports the outage until a worker serves. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ static void fail_start(struct play *play, struct play_process *process)
 static void (*const troubles[])(
     struct play *, struct play_process *) = { crash_accepting, fail_start };
 
-/* The delays of a worker that dies as it accepts, or before it is ready. */
+/* The delays of a worker that dies in its accept, or before it is ready. */
 START_TEST(test_delay_doubles_up_to_half_a_minute)
 {
     static const unsigned delays[] = { 100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000,
@@ -69,7 +69,7 @@ START_TEST(test_delay_begins_anew)
 }
 END_TEST
 
-/* A fork that fails is tried again each second, and counts as no crash. */
+/* A failed fork is tried again every second, and counts as no crash. */
 START_TEST(test_failed_fork_is_tried_again)
 {
     struct play *play = case_start(1, "", "");
@@ -83,8 +83,8 @@ START_TEST(test_failed_fork_is_tried_again)
 }
 END_TEST
 
-/* The status tells that nobody serves, as soon as all workers wait of which one has crashed twice,
- * and until one has accepted for a second. */
+/* The status shows that nobody serves, as soon as all workers wait and a worker has crashed twice,
+ * and until a worker has accepted for a second. */
 START_TEST(test_crashing_is_told)
 {
     struct play *play = case_start(2, "", "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that are late: each deadline is met to the millisecond, and its cause is counted. */
+/* Late workers: each deadline is met to the millisecond, and its cause is counted. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -29,7 +29,7 @@ static void never_accepts(struct play *play, struct play_process *process)
     play->forked = NULL;
 }
 
-/* Passes time until a client has its reply; returns how many milliseconds that takes. */
+/* Passes time until a client has a reply; returns the milliseconds. */
 static uint64_t pass_to_reply(struct play *play, const struct play_client *client)
 {
     uint64_t begin = play->clock.mono_ms;
@@ -39,7 +39,7 @@ static uint64_t pass_to_reply(struct play *play, const struct play_client *clien
     return play->clock.mono_ms - begin;
 }
 
-/* The process is killed by SIGKILL after this time. */
+/* The process is killed by SIGKILL after `ms`. */
 static void expect_kill(struct play_process *process, uint64_t ms)
 {
     ck_assert_uint_eq(case_pass_to_exit(process), ms);
@@ -72,7 +72,7 @@ START_TEST(test_start_late_fails_reload)
 }
 END_TEST
 
-/* Workers of a start that was taken back are killed if they do not end. */
+/* Workers of a start taken back are killed if they do not end. */
 START_TEST(test_workers_of_late_start_are_killed)
 {
     struct play *play = case_start(1, TIMEOUTS, "");
@@ -90,7 +90,7 @@ START_TEST(test_workers_of_late_start_are_killed)
 }
 END_TEST
 
-/* A replacement that is late is killed, and the next one is delayed more each time. */
+/* A late replacement is killed, and the delay grows with each replacement. */
 START_TEST(test_late_replacement_is_replaced)
 {
     struct play *play = case_start(2, TIMEOUTS, "");
@@ -160,7 +160,8 @@ static void drain(struct play *play)
     play_settle(play);
 }
 
-/* The worker is told by somebody else, and tells the master that it has released its listeners. */
+/* The worker gets its order from a foreign sender, and reports to the master the release of its
+ * listeners. */
 static void tell_worker(struct play *play)
 {
     play_signal(play_worker_find(play, 0)->process, SIGQUIT);
@@ -174,7 +175,7 @@ static const struct {
 
 #define DRAINS (int)(sizeof(drains) / sizeof(drains[0]))
 
-/* Sessions that do not end, and a worker that hears nothing at all. */
+/* Endless sessions, and a deaf worker. */
 START_TEST(test_drain_late_is_killed)
 {
     struct play *play = case_start(1, TIMEOUTS, "");
@@ -206,8 +207,8 @@ START_TEST(test_drain_has_no_deadline)
 }
 END_TEST
 
-/* A replacement that starts while the daemon begins to end drains when it has started, and has the
- * time of a drain from then on, whether it says that it drains or not. */
+/* A replacement still starting at the daemon's end drains after its start, and has the time of a
+ * drain from then on, with or without its report of the drain. */
 START_TEST(test_drain_begins_after_start)
 {
     struct play *play = case_start(1, "worker_start_timeout 2s; worker_shutdown_timeout 3s;", "");
@@ -268,7 +269,7 @@ START_TEST(test_close_is_sooner_than_drain)
 }
 END_TEST
 
-/* The drain's deadline stays where it is the earlier one. */
+/* The drain's deadline stays if it is earlier. */
 START_TEST(test_drain_is_sooner_than_close)
 {
     struct play *play = case_start(1, TIMEOUTS, "");
@@ -303,7 +304,7 @@ START_TEST(test_channel_lost_is_killed)
 }
 END_TEST
 
-/* A worker that ends in time has closed its channel as every process does. */
+/* A worker with an end in time has closed its channel like every process. */
 START_TEST(test_channel_closed_at_exit)
 {
     struct play *play = case_start(1, TIMEOUTS, "");
@@ -318,7 +319,7 @@ START_TEST(test_channel_closed_at_exit)
 }
 END_TEST
 
-/* A worker that drains and has no channel any more has not longer for it. */
+/* A draining worker with a lost channel has no longer time. */
 START_TEST(test_channel_lost_is_sooner_than_drain)
 {
     struct play *play = case_start(1, TIMEOUTS, "");

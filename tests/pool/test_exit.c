@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deaths of workers: with which cause each is counted, and when the next process is forked, in
- * every phase of the worker and of its generation. */
+/* Deaths of workers: the cause counted, and the time of the next fork, in every phase of the worker
+ * and of its generation. */
 #include "plays/case.h"
 #include "process/channel.h"
 
@@ -10,7 +10,7 @@
 #define EARLY_MS 1000
 #define RESPAWN_MS 100
 
-/* Ends a worker, and returns after how many milliseconds another is forked in its place. */
+/* Ends a worker, and returns the milliseconds until a replacement is forked. */
 static uint64_t crash_worker(struct play *play, unsigned index, int number)
 {
     play_worker_crash(play_worker_find(play, index), number);
@@ -57,7 +57,7 @@ START_TEST(test_sigkill_never_delays)
 }
 END_TEST
 
-/* Ends of a worker itself: its last words, its exit code, the cause, and whether it is a crash. */
+/* Ends by a worker itself: last words, exit code, cause, and whether it is a crash. */
 static const struct {
     enum heartbeat_end end;
     int code;
@@ -83,7 +83,7 @@ START_TEST(test_exit_has_cause)
 }
 END_TEST
 
-/* A person tells a worker to end: it is no crash, and another serves. */
+/* A person ends a worker by a signal: no crash, and a replacement serves. */
 START_TEST(test_worker_told_by_others_is_replaced)
 {
     static const int signals[] = { SIGTERM, SIGINT, SIGQUIT };
@@ -97,7 +97,7 @@ START_TEST(test_worker_told_by_others_is_replaced)
 }
 END_TEST
 
-/* A client who waits while no worker lives is served by the next one. */
+/* A client waiting without a living worker is served by the next worker. */
 START_TEST(test_client_waits_for_next_worker)
 {
     struct play *play = case_start(1, "", "");
@@ -114,7 +114,7 @@ START_TEST(test_client_waits_for_next_worker)
 }
 END_TEST
 
-/* The harm that a worker did to the listeners, without a word, does not outlive it. */
+/* Silent harm of a worker to the listeners does not outlive the worker. */
 START_TEST(test_death_mends_listeners)
 {
     struct play *play = case_start(2, "", "");
@@ -134,14 +134,14 @@ END_TEST
 
 /* GENERATION_STARTING */
 
-/* The first worker that is forked from here on does not finish its start. */
+/* The first worker forked from here on does not finish its start. */
 static void never_ready(struct play *play, struct play_process *process)
 {
     process->worker->never_ready = true;
     play->forked = NULL;
 }
 
-/* A reload, one of whose two workers is ready, and the other not. */
+/* A reload with two workers: the first is ready, the second not. */
 static struct play *begin_start(struct play_client **client)
 {
     struct play *play = case_start(2, "", "");
@@ -195,7 +195,7 @@ static void never_accepts(struct play *play, struct play_process *process)
     play->forked = NULL;
 }
 
-/* A reload that has committed: one of the new workers does not accept yet, the old ones do. */
+/* A committed reload: one of the new workers does not accept yet, the old workers do. */
 static struct play *commit(struct play_client **client)
 {
     struct play *play = case_start(2, "", "");
@@ -248,7 +248,7 @@ END_TEST
 
 /* GENERATION_DRAINING and GENERATION_CLOSING, and a pool that ends */
 
-/* A daemon of one worker with a session, of the generation before the one that serves. */
+/* A daemon of one worker with a session, of the generation before the serving one. */
 static struct play_worker *drain_worker(struct play **play, const char *main)
 {
     struct play_worker *worker;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Generations that take each other's place: how many are alive, and what a reload waits for. */
+/* Generations that replace each other: the number alive, and the end of a reload. */
 #include "plays/case.h"
 #include "process/channel.h"
 
@@ -27,8 +27,8 @@ static struct play_client *open_session(struct play *play)
     return client;
 }
 
-/* A generation that crashes on probation, and whose predecessor cannot be started again, stays in
- * force: the generations before are bounded then too, so that the next reload does not wait for
+/* A generation crashes on probation and stays in force, because its predecessor cannot be started
+ * again: the generations before are bounded then too, so that the next reload does not wait for
  * their sessions. */
 START_TEST(test_bounded_when_no_way_leads_back)
 {
@@ -80,7 +80,7 @@ START_TEST(test_generations_are_bounded)
 }
 END_TEST
 
-/* Sessions that are busy stay, however many reloads follow, unless the configuration bounds their
+/* Busy sessions stay over any number of reloads, unless the configuration bounds the
  * generations. */
 START_TEST(test_sessions_outlive_reloads)
 {
@@ -100,8 +100,7 @@ START_TEST(test_sessions_outlive_reloads)
 }
 END_TEST
 
-/* Too many old workers: the oldest are told to end the sessions that are idle, at each reload, and
- * no others are. */
+/* Too many old workers: only the oldest are told to end their idle sessions, at every reload. */
 START_TEST(test_idle_sessions_of_the_oldest_end_first)
 {
     enum { RELOADS = 5, MOST = 2 };
@@ -145,8 +144,8 @@ START_TEST(test_bound_is_one_or_none)
 }
 END_TEST
 
-/* The generation that is closed has a worker that does not end: the next reload waits for it, says
- * so, and goes on when it has been killed. */
+/* The closed generation has an endless worker: the next reload waits for the worker, reports the
+ * wait, and goes on after the kill. */
 START_TEST(test_reload_waits_for_closed_generation)
 {
     struct play *play = case_start(1, "max_generations 1;", "");
@@ -172,8 +171,8 @@ START_TEST(test_reload_waits_for_closed_generation)
 }
 END_TEST
 
-/* Addresses that one reload drops and the next one has again are held by a worker that hears
- * nothing: they are bound when it has released them, or fail when the time for that has passed. */
+/* Addresses dropped by a reload and restored by the next are held by a deaf worker: they are bound
+ * after the worker's release, or fail at the timeout. */
 START_TEST(test_listener_comes_back)
 {
     static const char both[] = "server { listen $A:7001; listen unix:$D/other; echo; }";
@@ -208,8 +207,8 @@ START_TEST(test_listener_comes_back)
 }
 END_TEST
 
-/* The generation that is closed has released the listeners, and has a worker that does not end: the
- * next reload would make one generation too many, and waits all the same. */
+/* The closed generation has released the listeners, and has an endless worker: the next reload
+ * would make a generation too many, and waits all the same. */
 START_TEST(test_reload_waits_for_number_of_generations)
 {
     struct play *play = case_start(1, "max_generations 2;", "");
@@ -234,7 +233,7 @@ START_TEST(test_reload_waits_for_number_of_generations)
 }
 END_TEST
 
-/* The status tells who serves, who drains and who has ended. */
+/* The status shows serving, draining and ended workers. */
 START_TEST(test_drain_is_told)
 {
     struct play *play = case_start(2, "", "");

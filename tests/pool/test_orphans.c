@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that a master process has left to a child of its own ("leave"): their ends are seen at
- * intervals, and all else is as before. */
+/* Workers left by a master process to a child of its own ("leave"): their ends are seen at
+ * intervals, and all else is unchanged. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -9,8 +9,8 @@
 
 #define LOOK_MS 100
 
-/* A daemon that was told to leave, with a session in each of these workers; returns the process
- * that was left, whose control socket has the name that is written to `control`. */
+/* A daemon told to leave, with a session in every worker; returns the left process, and writes the
+ * control socket's name to `control`. */
 static struct play_process *leave(struct play **play, unsigned workers, char control[32])
 {
     struct play_process *left, *first;
@@ -86,8 +86,7 @@ START_TEST(test_deadline_holds)
 }
 END_TEST
 
-/* The process that was left is told to end at once, or is killed: its workers know by the
- * channel. */
+/* The left process is told to end at once, or is killed: the workers know by the channel. */
 START_TEST(test_end_reaches_workers)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGKILL };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Workers of two master processes during an upgrade: they learn of each other, ask for inboxes, and
- * are told when the others have gone. */
+ * get notices of ends. */
 #include "plays/case.h"
 
 #include "process/channel.h"
@@ -18,7 +18,7 @@ static void ask(struct play_worker *worker, uint32_t kind, uint32_t argument)
     play_pass(worker->process->play, 200);
 }
 
-/* Two processes of one worker each; the first two are of the old one's and the new one's. */
+/* Two processes of one worker; the workers of the old and of the new process. */
 static struct play *begin(struct play_worker *workers[2])
 {
     struct play *play = case_start(1, "", "");
@@ -45,7 +45,7 @@ START_TEST(test_workers_are_told)
 }
 END_TEST
 
-/* No other master process is there: nobody replies, and the worker may ask. */
+/* Without a second master process nobody replies, and the worker may ask. */
 START_TEST(test_there_are_no_others)
 {
     struct play *play = case_start(1, "", "");
@@ -68,14 +68,14 @@ START_TEST(test_inbox_of_other)
     ask(asker, MESSAGE_INBOX_WANTED, incarnation(other));
     ck_assert_uint_eq(asker->received[MESSAGE_INBOX_OF_PEER], 1);
     ck_assert_uint_eq(other->received[MESSAGE_INBOX], 1);
-    /* an incarnation of that half that nobody is */
+    /* an incarnation of the slot without a worker */
     ask(asker, MESSAGE_INBOX_WANTED, incarnation(other) + (5u << SLOT_BITS));
     ck_assert_uint_eq(asker->received[MESSAGE_PEER_GONE], 1);
     play_destroy(play);
 }
 END_TEST
 
-/* A worker whose inbox was given to the other process's worker dies. */
+/* A worker dies whose inbox was given to the second process's worker. */
 START_TEST(test_death_is_told_to_others)
 {
     struct play_worker *workers[2];
@@ -92,7 +92,7 @@ START_TEST(test_death_is_told_to_others)
 }
 END_TEST
 
-/* The other master process ends, or is killed: all of its workers have gone. */
+/* The second master process ends, or is killed: all its workers have gone. */
 START_TEST(test_end_of_others_is_told)
 {
     struct play_worker *workers[2];

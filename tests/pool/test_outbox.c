@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of the master to workers beside those without an argument: inboxes, incarnations that
- * have gone, log files, listening sockets. A worker that does not read keeps nobody else waiting,
- * and loses nothing. */
+/* Messages of the master to workers besides commands without an argument: inboxes, gone
+ * incarnations, log files, listening sockets. A worker that does not read keeps nobody waiting, and
+ * loses nothing. */
 #include "plays/case.h"
 
 #include "pool/layout.h"
@@ -72,7 +72,7 @@ START_TEST(test_lost_inbox_is_made_again)
 }
 END_TEST
 
-/* The asker learns that no worker is that incarnation. */
+/* The asker learns that the incarnation has no worker. */
 START_TEST(test_unknown_incarnation_has_gone)
 {
     struct play *play = case_start(1, "", "");
@@ -86,7 +86,7 @@ START_TEST(test_unknown_incarnation_has_gone)
 }
 END_TEST
 
-/* Others learn of the end of a worker whose inbox was asked for, and of no other. */
+/* Workers learn of the end of a worker after a request for the inbox, and of no other end. */
 START_TEST(test_end_of_known_worker_is_told)
 {
     struct play_worker *workers[2];
@@ -133,7 +133,7 @@ static void stop_reading(struct play_worker *worker)
     }
 }
 
-/* A worker that reads again has what was to be told, each once; others had it meanwhile. */
+/* A worker that reads again gets the pending messages, once; the rest got theirs meanwhile. */
 START_TEST(test_full_channel_loses_nothing)
 {
     struct play *play = case_start(3, "", "");
@@ -161,7 +161,7 @@ START_TEST(test_full_channel_loses_nothing)
 }
 END_TEST
 
-/* The last log file that the slow worker is passed is the one that the path names now. */
+/* The last log file passed to the slow worker is the current file of the path. */
 START_TEST(test_logs_are_opened_again)
 {
     struct play *play = case_start(2, "", "");
@@ -183,7 +183,7 @@ START_TEST(test_logs_are_opened_again)
 }
 END_TEST
 
-/* Requests beyond what a worker may have open are a rule of the channel that it breaks. */
+/* Requests beyond a worker's descriptor limit break a rule of the channel. */
 START_TEST(test_requests_without_reading)
 {
     struct play *play = case_start(2, "", "");
@@ -203,8 +203,7 @@ START_TEST(test_requests_without_reading)
 }
 END_TEST
 
-/* A listening socket that a worker has shut down is replaced, and each worker is given the new
- * one. */
+/* A listening socket shut down by a worker is replaced, and all workers get the replacement. */
 START_TEST(test_broken_listener_is_replaced)
 {
     struct play *play = case_start(2, "", "");
@@ -212,7 +211,7 @@ START_TEST(test_broken_listener_is_replaced)
     struct play_client *client;
 
     ck_assert_int_eq(shutdown(worker->listeners[0], SHUT_RDWR), 0);
-    /* the master's descriptor of it, as the worker inherited it */
+    /* the master's descriptor of the listener, as inherited by the worker */
     play_worker_send(worker, MESSAGE_LISTENER_BROKEN, 7);
     play_pass(play, RETRY_MS);
     for (unsigned i = 0; i < 2; i++)
@@ -225,8 +224,8 @@ START_TEST(test_broken_listener_is_replaced)
 }
 END_TEST
 
-/* Beside the new process of an upgrade the old one replaces a socket that is its own alone. The
- * path of one that both have may be served by the new one, and stays. */
+/* Beside the new process of an upgrade the old process replaces only sockets of its own. A shared
+ * path may be served by the new process, and stays. */
 START_TEST(test_broken_listener_after_an_upgrade)
 {
     struct play *play = case_start(1, "", "server { listen unix:$D/other; echo; }");

@@ -30,7 +30,7 @@ static void never_accepts(struct play *play, struct play_process *process)
     process->worker->never_accepts = true;
 }
 
-/* A daemon of this many workers, whose configuration has changed since. */
+/* A daemon of so many workers, with a configuration changed since. */
 static struct play *begin(unsigned workers)
 {
     struct play *play = case_start(workers, "", BEFORE);
@@ -60,7 +60,7 @@ static void check_before(struct play *play, unsigned number)
     ck_assert_uint_eq(case_generation(play), number);
 }
 
-/* The new one has failed, and the client learns which configuration is in force. */
+/* The new configuration has failed, and the client learns of the configuration in force. */
 static void expect_back(const struct play_client *client)
 {
     case_expect_failure(client, "has crashed within 1000 ms of its commit");
@@ -99,7 +99,7 @@ START_TEST(test_all_crash_before_its_end)
 }
 END_TEST
 
-/* Workers that all crash after it are replaced, and the reload has succeeded. */
+/* Workers all crashing after the probation are replaced, and the reload has succeeded. */
 START_TEST(test_all_crash_after_its_end)
 {
     struct play *play = begin(2);
@@ -116,7 +116,7 @@ START_TEST(test_all_crash_after_its_end)
 }
 END_TEST
 
-/* A worker may crash in the first moment, the other in the last one. */
+/* A worker may crash in the first moment, and a second worker in the last. */
 START_TEST(test_crashes_add_up)
 {
     struct play *play = begin(2);
@@ -151,7 +151,7 @@ START_TEST(test_one_crash_is_not_all)
 }
 END_TEST
 
-/* SIGKILL is somebody's decision, and an end that was asked for is no crash. */
+/* SIGKILL is a person's decision, and a requested end is no crash. */
 START_TEST(test_sigkill_is_no_crash)
 {
     struct play *play = begin(2);
@@ -169,8 +169,8 @@ START_TEST(test_sigkill_is_no_crash)
 }
 END_TEST
 
-/* The new workers crash before one of them accepts: those from before accept all the time, and the
- * path that was given up is bound again. */
+/* The new workers crash before any of them accepts: the workers from before accept all the time,
+ * and the dropped path is bound again. */
 START_TEST(test_all_crash_before_they_accept)
 {
     struct play *play = begin(2);
@@ -298,9 +298,9 @@ START_TEST(test_way_back_fails)
 }
 END_TEST
 
-/* The new workers crash before they accept, and those of the way back do not start. Workers from
- * before the reload accept until a new one does; the next reload does not wait for their sessions,
- * if it may not. */
+/* The new workers crash before they accept, and the workers of the way back do not start. Workers
+ * from before the reload accept until a new worker does; the next reload does not wait for their
+ * sessions, if bounded. */
 START_TEST(test_replaced_workers_drain_when_no_way_leads_back)
 {
     struct play *play = case_start(1, _i == 0 ? "" : "max_generations 1;", "");
@@ -353,8 +353,8 @@ START_TEST(test_names_are_of_the_configuration_in_force)
 }
 END_TEST
 
-/* The generation that was started again crashes too: no other configuration is left, it serves,
- * and its workers are replaced. */
+/* The restarted generation crashes too: without a further configuration it serves, and its workers
+ * are replaced. */
 START_TEST(test_there_is_one_way_back)
 {
     struct play *play = begin(1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules of the channel: a worker that breaks one is killed at once, and replaced; a worker that
- * keeps to them is not. */
+/* Rules of the channel: a rule-breaking worker is killed at once, and replaced; a correct worker is
+ * not. */
 #include "plays/case.h"
 
 #include "process/channel.h"
@@ -22,7 +22,7 @@ static void expect_broken(struct play_worker *worker, const char *rule)
     ck_assert_str_eq(case_status(play, "generations.0.workers.0.state"), "accepting");
 }
 
-/* Messages of a worker that accepts; those without a rule are allowed. */
+/* Messages of an accepting worker; messages without a rule are allowed. */
 static const struct {
     uint32_t kind, argument;
     const char *rule;
@@ -69,7 +69,7 @@ START_TEST(test_message_of_accepting_worker)
 }
 END_TEST
 
-/* Messages that come before MESSAGE_READY: some are allowed to a worker that starts. */
+/* Messages before MESSAGE_READY: some are allowed to a starting worker. */
 static const struct {
     uint32_t kind;
     bool allowed;
@@ -113,7 +113,7 @@ START_TEST(test_message_of_starting_worker)
 }
 END_TEST
 
-/* A worker that asks for its own inbox, or twice for the workers of another master process. */
+/* A worker asks for its own inbox, or twice for the workers of a second master process. */
 START_TEST(test_senseless_request)
 {
     struct play *play = case_start(1, "", "");
@@ -131,7 +131,7 @@ START_TEST(test_senseless_request)
 }
 END_TEST
 
-/* Packets that are no message, and one of kind 0. */
+/* Packets that are no message, and a message of kind 0. */
 START_TEST(test_packet_that_is_no_message)
 {
     static const size_t lengths[] = { 0, 1, 7, 9, 4096, 8 };
@@ -165,7 +165,7 @@ START_TEST(test_too_many_messages)
 }
 END_TEST
 
-/* On probation such a death is a crash as any other. */
+/* On probation the death is a crash like any crash. */
 START_TEST(test_broken_rule_is_a_crash)
 {
     struct play *play = case_start(1, "", "");

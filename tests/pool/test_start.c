@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of a generation that fails: at the daemon's start it ends the process, and a reload
- * leaves the generation before as it was, with nothing of the new one left. */
+/* A failed start of a generation: at the daemon's start the process ends, and a reload leaves the
+ * generation before unchanged, with nothing of the new generation left. */
 #include "plays/case.h"
 
 #include <netinet/in.h>
@@ -65,7 +65,7 @@ static const struct {
 
 #define TROUBLES (int)(sizeof(troubles) / sizeof(troubles[0]))
 
-/* The daemon before a reload whose new configuration has other listeners too. */
+/* The daemon before a reload to a configuration with further listeners. */
 struct before {
     struct play *play;
     struct play_process *master;
@@ -181,7 +181,7 @@ START_TEST(test_listener_cannot_be_bound)
 }
 END_TEST
 
-/* The address is bound, and somebody else listens on it before the commit. */
+/* The address is bound, and a foreign process listens on it before the commit. */
 START_TEST(test_listener_cannot_listen)
 {
     struct before before = begin();
@@ -196,7 +196,7 @@ START_TEST(test_listener_cannot_listen)
     ck_assert_int_eq(listen(fd, 1), 0);
     while (!new->exited &&new->worker->phase < PLAY_WORKER_ACCEPTS)
         ck_assert(play_step(play));
-    ck_assert(!new->exited); /* clients of listeners that did listen are accepted */
+    ck_assert(!new->exited); /* clients of listeners already listening are accepted */
     play_settle(play);
     ck_assert(new->exited);
     ck_assert(play_has_logged(play, "listen() to"));
@@ -227,8 +227,8 @@ START_TEST(test_listener_of_daemon_cannot_listen)
 }
 END_TEST
 
-/* A listener that a quit has closed is not in the configuration of the resume: its path is another
- * process's by then, and stays, even if that socket has the inode of the one that was removed. */
+/* A listener closed by a quit is not in the configuration of the resume: its path is a foreign
+ * process's by then, and stays, even with the inode of the removed socket. */
 START_TEST(test_closed_listener_is_dropped)
 {
     struct play *play = case_start(1, "", OTHER);

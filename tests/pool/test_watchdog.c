@@ -9,8 +9,7 @@
 #define WATCHDOG_MS 2000
 #define READING_MS (WATCHDOG_MS / 2)
 
-/* A worker that gets stuck before the first reading is killed at the third one, and replaced
- * alone. */
+/* A worker stuck before the first reading is killed at the third, and replaced alone. */
 START_TEST(test_stuck_worker_is_killed)
 {
     struct play *play = case_start(2, WATCHDOG, "");
@@ -41,7 +40,7 @@ START_TEST(test_reading_before_does_not_count)
 }
 END_TEST
 
-/* A worker that is killed early delays the next start, as any other crash. */
+/* A worker killed early delays the next start, like any crash. */
 START_TEST(test_early_kill_delays_next_start)
 {
     struct play *play = case_start(1, "worker_watchdog 200ms;", "");
@@ -76,7 +75,7 @@ START_TEST(test_worker_that_does_not_abort_is_killed)
 }
 END_TEST
 
-/* A callback that takes long, and others follow: the heartbeat changes. */
+/* A slow callback, followed by more: the heartbeat changes. */
 START_TEST(test_worker_that_gets_on_is_not_stuck)
 {
     struct play *play = case_start(1, WATCHDOG, "");
@@ -139,7 +138,7 @@ START_TEST(test_draining_worker_is_not_replaced)
 }
 END_TEST
 
-/* The watchdog is that of the generation, by its own configuration. */
+/* The watchdog belongs to the generation, by its own configuration. */
 START_TEST(test_watchdog_is_off)
 {
     struct play *play = case_start(1, "worker_watchdog 0; worker_shutdown_timeout 0;", "");
