@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master's sleep ends by each signal that has come, and is no shorter than that. */
+/* The master's sleep ends at each signal, and is no shorter. */
+#include "process/alarm.h"
+
+#include "process/role.h"
 #include "process/signals.h"
 
 #include "event/timer.h"
@@ -30,7 +33,7 @@ static void expired(struct loop *loop, struct timer *timer)
     ck_abort_msg("nobody has run the timers");
 }
 
-/* _i: whether its handler has run before the sleep. */
+/* _i: whether the handler has run before the sleep. */
 START_TEST(a_signal_ends_the_sleep)
 {
     set_up();
@@ -42,7 +45,7 @@ START_TEST(a_signal_ends_the_sleep)
 }
 END_TEST
 
-/* A command that nobody can take yet stays given. */
+/* A command that cannot be taken yet stays pending. */
 START_TEST(a_command_that_waits_lets_it_sleep)
 {
     struct timer timer = { .expired = expired };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bells: each ring wakes, and no count keeps one from waking. */
+/* Bells: each ring wakes, and no count prevents the waking. */
 #include "process/bells.h"
 
 #include "support/test.h"
@@ -31,7 +31,7 @@ START_TEST(a_ring_wakes_one)
 }
 END_TEST
 
-/* A count that another worker has filled up is no reason not to wake. */
+/* A count filled up by another worker is no reason not to wake. */
 START_TEST(a_full_count_rings)
 {
     static const uint64_t most = UINT64_MAX - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The throw-away process that reads a configuration first: what it finds is told in its parent's
- * log and nothing else is left of it. */
+/* The throw-away process that first reads a configuration: its findings are in its parent's log,
+ * and nothing else remains. */
 #include "features/features.h"
 #include "process/config_check.h"
 #include "process/signals.h"
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The action of the protocol's code. In the child it is what it was at the fork. */
+/* The action of the protocol's code. In the child: its value at the fork. */
 static int (*act)(fb_conf *conf);
 
 static int done(fb_conf *conf, void *own, const void *parent)
@@ -103,7 +103,7 @@ static int check_text(const char *text)
     return status;
 }
 
-/* Fails unless one line was logged, which has this in it. */
+/* Fails unless one line was logged, and the line has the text in it. */
 static void expect_line(const char *text)
 {
     const char *end = strchr(test.said, '\n');
@@ -211,7 +211,7 @@ START_TEST(a_fault_is_told)
 }
 END_TEST
 
-/* Reports from a child that its callback has begun; NULL where no test asks for it. */
+/* The child's report on the begun callback; NULL in tests without need of it. */
 static volatile pid_t *begun;
 
 static void share_begun(void)
@@ -260,8 +260,8 @@ START_TEST(what_hangs_is_ended)
 }
 END_TEST
 
-/* Descriptors that are no one's business, and those that are: the standard ones, the log and the
- * pipe that tells the parent of its end. */
+/* Descriptors to be closed, and descriptors to be kept: the standard ones, the log and the pipe
+ * that tells the parent of the child's end. */
 static int count_descriptors(fb_conf *conf)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -312,7 +312,8 @@ static int count_signals(fb_conf *conf)
     return fb_conf_errorf(conf, NULL, "%d signals", n);
 }
 
-/* In a master: it keeps its orders, and its child's end is none of them. */
+/* In a master: pending signals are kept, and the end of the check's child is not taken for a
+ * worker's. */
 START_TEST(a_master_s_signals_are_not_disturbed)
 {
     sigset_t blocked;
@@ -369,7 +370,7 @@ START_TEST(it_ends_with_its_parent)
     ck_assert_int_eq(kill(*begun, 0), 0);
     ck_assert_int_eq(kill(parent, SIGKILL), 0);
     ck_assert_int_eq(waitpid(parent, NULL, 0), parent);
-    ck_assert_int_eq(read(pipe_ends[0], &byte, 1), 0); /* no process holds the other end any more */
+    ck_assert_int_eq(read(pipe_ends[0], &byte, 1), 0); /* no process holds the opposite end */
     close(pipe_ends[0]);
     forget_begun();
 }

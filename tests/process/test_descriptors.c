@@ -28,7 +28,7 @@ static bool has(const struct descriptors *set, int fd)
     return false;
 }
 
-/* 0 when in a child exactly these stay open, beside the standard ones. */
+/* 0 when exactly the given descriptors stay open in a child, beside the standard ones. */
 static int close_in_child(struct descriptors *set, const int *stay, unsigned stay_n, int most)
 {
     int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A descriptor that is passed, bytes without one, and sockets that keep waiting who closes them. */
+/* A passed descriptor, bytes without a descriptor, and sockets whose close() waits. */
 #include "process/fd_passing.h"
 
 #include "os/descriptor.h"
@@ -76,7 +76,7 @@ static int send_many(int socket, const int *fds, size_t n)
     return (int)sendmsg(socket, &header, 0);
 }
 
-/* The first is given out, and the other one is closed. */
+/* The first descriptor is returned, and the second is closed. */
 START_TEST(of_two_descriptors_one_arrives)
 {
     int ends[2], pipes[2], passed = -1;
@@ -96,8 +96,8 @@ START_TEST(of_two_descriptors_one_arrives)
 }
 END_TEST
 
-/* Connects two sockets, of which the first waits for an hour when it is closed, because the other
- * one does not read. */
+/* Connects two sockets; a close of the first waits for an hour, because the second does not
+ * read. */
 static void open_slow(int pair[2])
 {
     static const struct linger slow = { .l_onoff = 1, .l_linger = 3600 };
@@ -119,7 +119,7 @@ static void open_slow(int pair[2])
     ck_assert_int_eq(setsockopt(pair[0], SOL_SOCKET, SO_LINGER, &slow, sizeof(slow)), 0);
 }
 
-/* Sends the socket several times in a message, and closes it: the receiver has the last of it. */
+/* Sends the socket several times in a message, and closes it: the receiver has the last copy. */
 static void send_slow(int socket, int peers[3])
 {
     int slow[3];
@@ -188,7 +188,7 @@ START_TEST(empty_packets_hide_nothing)
 }
 END_TEST
 
-/* An end without packets is found at once, whether the other one is open or closed. */
+/* An end without packets is found at once, with the opposite end open or closed. */
 START_TEST(the_end_is_found)
 {
     int ends[2];

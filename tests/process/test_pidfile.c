@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pid file: it is locked, whole whenever it is there, and removed only by the process that it
- * names. */
+/* The pid file: locked, always whole, and removed only by the process named in it. */
 #include "process/pidfile.h"
 
 #include "support/directory.h"
@@ -49,7 +48,7 @@ static void store_file(const char *path, const char *text, size_t n)
     close(fd);
 }
 
-/* How many files of the directory have a name that begins like this one. */
+/* Counts the files of the directory with the prefix. */
 static unsigned count_files(const char *prefix)
 {
     DIR *dir = opendir(directory);
@@ -63,7 +62,7 @@ static unsigned count_files(const char *prefix)
     return n;
 }
 
-/* Waits for a child and checks that it ended well. */
+/* Waits for a child and checks its exit status. */
 static void reap_child(pid_t pid)
 {
     int status;
@@ -159,7 +158,7 @@ START_TEST(a_second_master_is_kept_out)
     reap_child(holder);
     ck_assert_uint_eq(count_files("second"), removes ? 0 : 2);
 
-    /* the files of a process that was killed are in nobody's way */
+    /* the files of a killed process are in nobody's way */
     ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
     ck_assert_int_eq(pidfile_write_pid(&test.pidfile, &test.log.log), 0);
     ck_assert_int_eq(pidfile_read_pid(test.path, &test.log.log), getpid());
@@ -418,14 +417,14 @@ START_TEST(lock_failures)
     memset(path, 'x', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
     ck_assert_int_eq(pidfile_lock(&test.pidfile, path, &test.log.log), -1);
-    /* the line is too long for its own end */
+    /* the line is too long for the end within */
     ck_assert_ptr_eq(
         strstr(memory_log_take(&test.log), "t: [emerg] the pid file \"xxx"), test.log.text);
     stop_pidfile(&test);
 }
 END_TEST
 
-/* Whoever may write to the directory has the lock be a file of others, or holds it. */
+/* A writer to the directory may replace the lock by a foreign file, or hold the lock. */
 START_TEST(locks_of_others_are_refused)
 {
     struct pidfile_test test;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of workers: who is left behind by whom, and who is never taken for a worker. */
+/* Lists of workers: the workers left behind, and processes never taken for a worker. */
 #include "process/worker_list.h"
 
 #include "support/directory.h"
@@ -17,7 +17,7 @@
 
 #define RECORD 40
 
-/* A master process of the test, which is killed, and a worker that it leaves. */
+/* A master process of the test, which is killed, and its left worker. */
 struct scene {
     struct memory_log log;
     struct worker_list list; /* of this process */
@@ -25,7 +25,7 @@ struct scene {
     pid_t master, worker;
 };
 
-/* Forks a process that waits for its end. */
+/* Forks a process that waits to be ended. */
 static pid_t fork_process(void)
 {
     pid_t pid = fork();
@@ -45,7 +45,7 @@ static void end_process(pid_t pid)
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 
-/* In the process that is killed: lists its worker, and says so. */
+/* In the process to be killed: lists its worker, and reports. */
 static void be_master(struct scene *scene, int said)
 {
     struct worker_list list;
@@ -134,8 +134,8 @@ static void overwrite(const struct scene *scene, unsigned record, const char *te
     close(fd);
 }
 
-/* A process with the pid of a worker, that was started at another time or in another boot, and
- * files that are damaged or that others may have written. */
+/* A process with the pid of a worker, started at another time or in another boot, and files that
+ * are damaged or possibly written by strangers. */
 START_TEST(nobody_else_is_taken_for_one)
 {
     char text[64], moved[128];
