@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The daytime protocol, as a client sees it. */
+/* The daytime protocol, from a client's side. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The discard protocol, as a client sees it. */
+/* The discard protocol, from a client's side. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The echo protocol, as a client sees it. */
+/* The echo protocol, from a client's side. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file protocol, as a client sees it, in each way of reading. */
+/* The file protocol, from a client's side, in all ways of reading. */
 #include "support/directory.h"
 #include "support/test.h"
 
@@ -203,8 +203,8 @@ START_TEST(a_file_that_becomes_shorter_is_reset)
 }
 END_TEST
 
-/* A client that takes nothing gets of a file that is emptied meanwhile what was held for it: a byte
- * of what is in the page cache, and a piece past it. */
+/* A client that does not read gets only the held part of a file emptied meanwhile: a byte of a
+ * piece in the page cache, and a piece beyond it. */
 START_TEST(little_is_held_for_a_client_that_does_not_read)
 {
     fb_test_peer *peer;

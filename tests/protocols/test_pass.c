@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pass protocol, as a client sees it: the other server's protocol serves it. */
+/* The pass protocol, as seen by a client: the protocol of the second server serves it. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>
@@ -35,7 +35,7 @@ START_TEST(the_other_server_serves_the_client)
 }
 END_TEST
 
-/* By way of another one that passes it on, or of variables. */
+/* By way of a second server that passes the client on, or by variables. */
 START_TEST(the_address_is_the_last_ones)
 {
     static const char *const passing[] = { "pass 192.0.2.80:83;", "pass $server_addr:82;" };
@@ -55,7 +55,7 @@ START_TEST(the_address_is_the_last_ones)
 }
 END_TEST
 
-/* A server wants a header of its own where its `listen` says so. */
+/* A server wants a header of its own if its `listen` has the parameter. */
 START_TEST(every_server_reads_a_header)
 {
     static const fb_test_step script[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The proxy, as a client and its server see it. */
+/* The proxy, from the client's and the server's side. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>
@@ -196,7 +196,7 @@ END_TEST
 
 /* ---- Ends of halves ---- */
 
-/* Bytes that a client has sent before its end arrive, and are answered where that is asked for. */
+/* Bytes sent by a client before its end arrive, and are answered if configured. */
 START_TEST(the_end_of_a_half_ends_all_or_half)
 {
     fb_test *test =
@@ -239,7 +239,7 @@ START_TEST(the_server_may_end_first)
 }
 END_TEST
 
-/* A worker that drains lets its sessions go on until its time is over. */
+/* A draining worker lets its sessions go on until its time is over. */
 START_TEST(a_drain_waits_for_sessions)
 {
     fb_test *test = start("proxy_pass " SERVER ";", NULL, NULL);
@@ -361,7 +361,7 @@ START_TEST(an_address_that_is_not_here_is_an_error)
 }
 END_TEST
 
-/* A check's address is that of sessions, or each server would be unhealthy. */
+/* A check's address is the sessions', or every server would be unhealthy. */
 START_TEST(checks_connect_from_an_address_of_others)
 {
     fb_test *test = start("proxy_pass one; proxy_bind 203.0.113.1 transparent; health_check;",

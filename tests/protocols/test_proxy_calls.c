@@ -23,7 +23,7 @@ static const struct way ways[] = {
     { "proxy_pass " SERVER "; proxy_buffer_size 128; proxy_half_close on;", NULL },
 };
 
-/* Passes a message on, from what one says to what the other hears, in a receive and a send. */
+/* Passes a message from one peer to the opposite, in a receive and a send. */
 static void pass_message(fb_test *test, fb_test_peer *from, fb_test_peer *to)
 {
     const struct sim_socket *in = from->socket, *out = to->socket;

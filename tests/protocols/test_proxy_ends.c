@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How proxied sessions end: what reaches whom, and what the access log says of it. */
+/* Ends of proxied sessions: the bytes that reach each side, and the access log's line. */
 #include "base/compiler.h"
 #include "support/test.h"
 
@@ -203,7 +203,7 @@ START_TEST(the_log_says_how_a_session_ended)
 }
 END_TEST
 
-/* Two clients for a server that takes one: the second waits, and the third in vain. */
+/* Two clients for a server with room for one: the second waits, and the third in vain. */
 START_TEST(the_log_names_the_group_and_the_times_that_were_waited)
 {
     const fb_test_options options = {
@@ -235,7 +235,7 @@ START_TEST(the_log_names_the_group_and_the_times_that_were_waited)
 }
 END_TEST
 
-/* Whether the manual has a row for each end, and for no other. */
+/* Whether the manual has exactly a row for every end. */
 START_TEST(the_manual_has_a_row_for_each_end)
 {
     static const char *const texts[] = {
@@ -267,7 +267,7 @@ END_TEST
 
 /* ---- Clients without a word ---- */
 
-/* Opens a session that ends without a byte. */
+/* Opens a session ending without a byte. */
 static void end_silently(fb_test *test, fb_test_server *server)
 {
     fb_test_peer *client = fb_test_connect(test);
@@ -278,8 +278,8 @@ static void end_silently(fb_test *test, fb_test_server *server)
     ck_assert_int_eq(fb_test_is_closed(client), 1);
 }
 
-/* After a session that has ended without a byte, as those of a circle do one after the other, a
- * client that has gone connects nowhere, and one without a word waits for a moment. */
+/* After a byteless session, as in a circle, a gone client connects nowhere, and a silent client
+ * waits for a moment. */
 START_TEST(a_client_that_has_gone_connects_nowhere)
 {
     fb_test *test = start("proxy_pass " SERVER ";");
@@ -314,7 +314,7 @@ START_TEST(a_client_that_has_gone_connects_nowhere)
 }
 END_TEST
 
-/* With proxy_half_close the server may have something to say all the same. */
+/* With proxy_half_close the server may send all the same. */
 START_TEST(a_client_of_half_a_connection_is_connected)
 {
     fb_test *test = start("proxy_pass " SERVER "; proxy_half_close on;");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The return protocol, as a client sees it. */
+/* The return protocol, from a client's side. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>
@@ -19,7 +19,7 @@ START_TEST(sends_its_text_and_closes)
 }
 END_TEST
 
-/* Closing with input unread would take the text away from a client that has not read it yet. */
+/* A close with unread input would take the text away from a slow client. */
 START_TEST(who_speaks_first_gets_it_too)
 {
     static const fb_test_step script[] = {
