@@ -30,13 +30,13 @@
 #define NOBODY INT_MAX       /* no process has this pid */
 #define ABOVE_INT (1L << 32) /* the kernel takes nothing of it */
 
-/* 0, or the errno of a call that has returned -1. */
+/* 0, or the errno of a call with the result -1. */
 static int outcome(long status)
 {
     return status == -1 ? errno : 0;
 }
 
-/* The same of one that returns a descriptor. */
+/* The same for a call with a descriptor as its result. */
 static int opened(long fd)
 {
     int error = outcome(fd);
@@ -46,7 +46,7 @@ static int opened(long fd)
     return error;
 }
 
-/* Whether it has said so; who ignores SIGCHLD is not told how it ends. */
+/* Whether the program has reported success; with SIGCHLD ignored its status is unknown. */
 static int run_program(void)
 {
     static char *const words[] = { "echo", "heard", NULL };
@@ -210,7 +210,7 @@ static int look_up(void)
     return error;
 }
 
-/* Widens the mapping of one page of a file to the next one. */
+/* Widens the mapping of a page of a file to the next page. */
 static int widen_mapping(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -253,7 +253,7 @@ static int begin_to_wait(void)
     return set_flags(O_APPEND);
 }
 
-/* A listener's flags are those of all workers: accept4() would wait in each of them. */
+/* A listener's flags are shared by all workers: accept4() would wait in each of them. */
 static int have_others_wait(void)
 {
     int ends[2], error, no = 0;
@@ -323,7 +323,7 @@ static int make_file(const char *path)
     return error;
 }
 
-/* The level and the number of a socket option: where it may be set, there is no such descriptor. */
+/* The level and the number of a socket option: if allowed, the error is a missing descriptor. */
 static int set_option(const char *numbers)
 {
     int level, option;

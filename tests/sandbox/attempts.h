@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attempts of a process that was taken over. */
+/* Attempts of a captured process. */
 #pragma once
 
-/* Tries what the words say: 0 or the errno; -1: there is no such attempt. What has worked is
- * undone, and none does harm when it works. */
+/* Tries the attempt in the words: 0 or the errno; -1: no such attempt. Successful attempts are
+ * undone, and do no harm. */
 int attempt(const char *words);

@@ -60,7 +60,7 @@ static const char *logged(void)
     return said;
 }
 
-/* In a process of its own, which does not end as a program does: nobody looks for leaks in it. */
+/* In a process of its own, which ends without the usual exit: nobody looks for leaks. */
 static int in_sandbox(int (*act)(const void *arg), const void *arg)
 {
     pid_t pid = fork();
@@ -107,7 +107,7 @@ START_TEST(off_changes_nothing)
 }
 END_TEST
 
-/* A filter that was not made is not one that is not needed. */
+/* A filter that could not be made does not count as unneeded. */
 START_TEST(nothing_is_entered_without_a_filter)
 {
     pid_t pid = fork();
@@ -123,7 +123,7 @@ START_TEST(nothing_is_entered_without_a_filter)
 }
 END_TEST
 
-/* A need opens what belongs to it, and nothing that belongs to another need. */
+/* A need opens its own resources, and nothing beyond. */
 static const struct {
     size_t need; /* place in struct needs */
     const char *opens[5];
@@ -155,7 +155,7 @@ START_TEST(needs_are_met_one_by_one)
 }
 END_TEST
 
-/* A ring that was made before is used; it can do nothing that it could not do then. */
+/* An earlier ring is used; it can do nothing beyond its earlier rights. */
 START_TEST(a_ring_is_used_and_none_is_made)
 {
     cycle.core.sandbox = SANDBOX_ON;
