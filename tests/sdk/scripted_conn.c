@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The protocol of scripted connections: client states point to their struct, states of connections
- * to servers are it. */
+ * to servers are the struct. */
 #include "sdk/scripted_conn.h"
 #include "session/check.h"
 
@@ -106,7 +106,7 @@ static void common_closed(struct scripted_conn *script, fb_reason reason)
     script->conn = NULL;
 }
 
-/* Clients, whose state is the place of a pointer */
+/* Clients, with a pointer as their state */
 
 static struct scripted_conn *conn_at(void *state)
 {
@@ -118,7 +118,7 @@ static struct scripted_conn *conn_at(void *state)
 
 static int client_opened(fb_conn *conn, void *state)
 {
-    static struct scripted_conn crowd; /* state of clients that no test looks at */
+    static struct scripted_conn crowd; /* state of clients not looked at by any test */
     struct scripted_conn *script = coming != NULL ? coming : &crowd;
 
     coming = NULL;
@@ -196,7 +196,7 @@ static const fb_ops client_ops = {
     .unwritable = client_unwritable,
 };
 
-/* Connections to servers, whose state is the struct */
+/* Connections to servers, with the struct as their state */
 
 static int server_opened(fb_conn *conn, void *state)
 {

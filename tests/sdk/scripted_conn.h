@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that do what the test says, and record what they are told, on a whole worker: the
- * test kit's. Between turns a test makes the calls that a callback would make, and ends them with
+/* Connections driven by the test's scripts, with recorded events, on a whole worker: the test
+ * kit's. Between turns a test makes the calls of a callback, and ends them with
  * scripted_settle(). */
 #pragma once
 
@@ -42,36 +42,37 @@ struct scripted_conn {
 };
 
 extern const fb_protocol fb_protocol_scripted;
-/* For fb_connect(), with a struct scripted_conn. The second are others, that do the same. */
+/* For fb_connect(), with a struct scripted_conn. The second table has the same operations at
+ * another address. */
 extern const fb_ops scripted_conn_ops, scripted_conn_other_ops;
 
 /* The letters of those that have ended. */
 extern char ended[ENDED_MAX];
 
-/* A worker whose clients need not say anything. */
+/* A worker with silent clients. */
 fb_test *scripted_start(void);
-/* The same with other directives of the server behind "scripted;". */
+/* The same with further directives of the server behind "scripted;". */
 fb_test *scripted_start_with(const char *others);
 /* Makes blocks hold several pieces of memory, and be used again, as in the daemon. */
 void scripted_share_blocks(fb_test *test);
-/* Fails if there were faults, which have been printed. */
+/* Fails if there were faults, already printed. */
 void scripted_finish(fb_test **test);
-/* Runs what follows from the calls that were made between turns. */
+/* Runs the consequences of calls made between turns. */
 void scripted_settle(fb_test *test);
 
-/* Connects a client, whose connection is this one; it has opened. */
+/* Connects a client of the connection `script`, and waits until the connection has opened. */
 fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *script);
-/* Starts a worker with these directives and connects a client, whose end of input is ignored. */
+/* Starts a worker with the directives and connects a client, whose end of input is ignored. */
 fb_test *scripted_start_client(
     const char *others, struct scripted_conn *script, fb_test_peer **peer);
-/* A connection to SERVER, which takes it; NULL as fb_connect() says. */
+/* A connection to SERVER, which accepts it; NULL as by fb_connect(). */
 fb_test_peer *scripted_conn_connect(
     fb_test *test, struct scripted_conn *owner, struct scripted_conn *script);
-/* Only the call: fb_connect() to an address, with what follows from it still to come. */
+/* Only the call: fb_connect() to an address, with the consequences still to come. */
 fb_conn *scripted_conn_begin(
     struct scripted_conn *owner, struct scripted_conn *script, const char *address);
 
-/* Returns what the peer has heard, as a string. */
+/* Returns the bytes received by the peer, as a string. */
 const char *peer_heard(fb_test_peer *peer);
 /* `data` that leaves everything, `eof` that does nothing. */
 size_t scripted_leave_input(struct scripted_conn *script, fb_bytes in);

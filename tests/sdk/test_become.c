@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fb_become(): other callbacks in the middle of a connection. */
+/* fb_become(): new callbacks in the middle of a connection. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ START_TEST(without_a_rest_it_goes_on_with_the_next_bytes)
 }
 END_TEST
 
-/* The rest is all that a receive takes, which is more than a protocol may leave otherwise. */
+/* The rest fills a whole receive, more than a protocol may otherwise leave. */
 START_TEST(a_long_rest_is_not_too_much)
 {
     static char bytes[65536 + sizeof(UPGRADE)];

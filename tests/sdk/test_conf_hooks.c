@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* conf_accepted and conf_gone in the test kit, whose worker is a single process: around all that
- * the worker does, and never in a descriptor from before they were there. */
+/* conf_accepted and conf_gone in the test kit, with a single process as its worker: around all work
+ * of the worker, and never in a descriptor older than the two. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions whose worker ends: what they are told and what becomes of them. */
+/* Sessions of an ending worker: notices and ends. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>
@@ -75,7 +75,7 @@ static int close_when_opened(struct scripted_conn *script)
     return 0;
 }
 
-/* Piped connections are told of their end alone, and so are those that close. */
+/* Piped connections and closing connections learn of their end alone. */
 START_TEST(who_is_not_told)
 {
     fb_test *test = scripted_start();
@@ -261,7 +261,7 @@ START_TEST(a_pipe_is_let_go_on)
 }
 END_TEST
 
-/* Sessions that are open at the end have the same reason, in whatever order they were made. */
+/* Sessions open at the end have the same reason, in any order of creation. */
 START_TEST(all_are_drained_at_the_end)
 {
     fb_test *test = scripted_start();

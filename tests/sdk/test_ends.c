@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How connections that belong together end: each is told once, those that were made for another
- * before it. */
+/* Ends of related connections: a single notice, to an owned connection before its owner. */
 #include "sdk/scripted_conn.h"
 
 #include <errno.h>
@@ -14,7 +13,7 @@ struct family {
     fb_test_peer *client, *servers[FAMILY];
 };
 
-/* An owner with two connections, of which the first has one too. */
+/* An owner with two connections; the first owns a connection too. */
 static void set_up(struct family *family)
 {
     memset(family, 0, sizeof(*family));
@@ -117,7 +116,7 @@ START_TEST(without_it_its_owner_goes_on)
 }
 END_TEST
 
-/* A session that had finished by itself says so. */
+/* A session already finished reports it. */
 START_TEST(a_child_that_has_finished)
 {
     struct family family;
@@ -149,7 +148,7 @@ static void try_again(struct scripted_conn *script, fb_reason reason)
     scripted_conn_begin(owner, &next, SERVER);
 }
 
-/* However its owner ends, there is an end to what is tried for it. */
+/* The end of an owner, by any cause, ends the tries for it. */
 START_TEST(nothing_is_begun_for_an_owner_that_ends)
 {
     struct family family;
@@ -197,7 +196,7 @@ static void note_release(void *arg)
     releases++;
 }
 
-/* Calls that may be made, and that do nothing any more. */
+/* Calls that are allowed, and do nothing any more. */
 static void try_everything(struct scripted_conn *script, fb_reason reason)
 {
     static const fb_bytes pieces[] = { { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };

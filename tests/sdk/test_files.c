@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fb_read_file() in each way of `aio`: what is read, when `done` runs, and when it never does. */
+/* fb_read_file() in each way of `aio`: the bytes read, when `done` runs, and when it never does. */
 #include "event/file_aio.h"
 #include "sdk/scripted_conn.h"
 #include "support/directory.h"
@@ -17,7 +17,7 @@ static const char *const ways[] = { "aio off;", "aio threads;", "aio on; directi
 
 static uint8_t content[SIZE];
 
-/* The reads that `done` was told of, in order. */
+/* The reads reported to `done`, in order. */
 static struct {
     uint64_t offset;
     size_t n;
@@ -27,7 +27,7 @@ static unsigned told_n;
 static bool sends;                 /* `done` sends what it is given */
 static struct scripted_conn *ends; /* the first `done` ends this one */
 
-/* Makes the file, of which every byte says where it stands; returns its descriptor. */
+/* Makes the file, in which every byte encodes its position; returns its descriptor. */
 static int open_file(int flags)
 {
     char path[200];
@@ -273,7 +273,7 @@ START_TEST(a_full_queue_refuses)
 }
 END_TEST
 
-/* Reads with a pool of their own fill its queue alone, wherever the pool is declared. */
+/* Reads with a pool of their own fill only the pool's queue, wherever the pool is declared. */
 START_TEST(reads_have_a_pool_of_their_own)
 {
     static const char *const own[] = {
@@ -345,7 +345,7 @@ START_TEST(done_waits_for_the_output)
 }
 END_TEST
 
-/* Output that waits is cut by the end, and so are reads that wait for it. */
+/* Waiting output is cut by the end, and so are reads that wait for it. */
 START_TEST(a_connection_ends_while_done_waits)
 {
     int fd = open_file(0);

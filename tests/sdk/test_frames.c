@@ -19,7 +19,7 @@ struct kind {
 static const struct kind kinds[] = {
     { .delimiter = "\n" },
     { .delimiter = "\r\n" },
-    { .delimiter = "aab" }, /* a delimiter, which its own beginning may precede */
+    { .delimiter = "aab" }, /* a delimiter preceded by its own beginning */
     { .fixed = 4 },
     { .layout = { .width = 1 } },
     { .layout = { .width = 2 } },
@@ -47,7 +47,7 @@ static char frames[8192]; /* frames that came, with a "|" behind each */
 static size_t frame_n, frame_total;
 static unsigned stop_after; /* frames; 0: never */
 
-/* Bytes of a head stand for their part of it. */
+/* Bytes of a head equal their part of the frame. */
 static void check_head(fb_bytes head, const fb_bytes *frame)
 {
     const fb_frame_layout *layout = &kind->layout;
@@ -109,7 +109,7 @@ static size_t take_frames(struct scripted_conn *script, fb_bytes in)
     return in.n - rest.n;
 }
 
-/* Writes the number of a length; returns its width. */
+/* Writes the number of a length; returns the width. */
 static size_t encode_length(char *to, size_t n)
 {
     const fb_frame_layout *layout = &kind->layout;
@@ -126,7 +126,7 @@ static size_t encode_length(char *to, size_t n)
     return at;
 }
 
-/* Writes a frame as it goes over the wire; returns its length. */
+/* Writes a frame in wire format; returns its length. */
 static size_t encode_frames(char *to, const char *text, size_t n)
 {
     size_t at = kind->layout.before;
@@ -163,7 +163,7 @@ static fb_test *start_of(int i)
 
 static const char *const texts[] = { "abcd", "a\r\rx", "aaaa", "\n", "", "12345678901234567890" };
 
-/* Writes the texts as frames of this kind; returns their length on the wire. */
+/* Writes the texts as frames of the kind; returns their length on the wire. */
 static size_t encode_all(char *wire, char *expected)
 {
     size_t n = 0;
@@ -331,10 +331,10 @@ START_TEST(a_frame_has_its_time)
     fb_test_pass(test, 5000);
     ck_assert_uint_eq(script.closings, 0);
 
-    fb_test_say(peer, wire, n); /* the next one, which begins behind a delimiter */
+    fb_test_say(peer, wire, n); /* the next frame, which begins behind a delimiter */
     fb_test_say(peer, wire, 1);
     fb_test_pass(test, 900);
-    fb_test_say(peer, wire + 1, 1); /* a byte of it gives no more time */
+    fb_test_say(peer, wire + 1, 1); /* a byte of the frame gives no more time */
     fb_test_pass(test, 99);
     ck_assert_uint_eq(script.closings, 0);
     fb_test_pass(test, 1);
@@ -353,7 +353,7 @@ START_TEST(each_frame_has_a_time_of_its_own)
     fb_test_say(peer, wire, 1);
     for (unsigned i = 1; i < 10; i++) {
         fb_test_pass(test, 900);
-        fb_test_say(peer, wire + 1, n - 1); /* the end of one and the beginning of another */
+        fb_test_say(peer, wire + 1, n - 1); /* the end of a frame and the beginning of the next */
         fb_test_say(peer, wire, 1);
         fb_test_run(test);
         ck_assert_uint_eq(frame_n, i);

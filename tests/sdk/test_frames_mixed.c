@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames of several kinds on one connection, and what they cost. */
+/* Frames of several kinds on a connection, and the costs. */
 #include "sdk/scripted_conn.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void keep_frame(fb_bytes frame)
     strcat(got, "|");
 }
 
-/* A line with a number, so many bytes, a line that ends with ";", a byte that says how many. */
+/* A line with a number, so many bytes, a line ending with ";", a byte with a count. */
 static size_t mixed(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
@@ -108,7 +108,7 @@ static size_t until_delimiter(struct scripted_conn *a, fb_bytes in)
     return in.n - rest.n;
 }
 
-/* Bytes that were searched for one delimiter have not been for another. */
+/* Bytes searched for a delimiter were not searched for a different delimiter. */
 START_TEST(the_delimiter_changes_while_a_frame_is_waited_for)
 {
     fb_test *test = start_with(until_delimiter);
@@ -133,7 +133,7 @@ START_TEST(the_delimiter_changes_while_a_frame_is_waited_for)
 }
 END_TEST
 
-/* Looks for one delimiter and then for another, in the same bytes and behind some of them. */
+/* Looks for two delimiters in turn, in the same bytes and behind some of them. */
 static size_t search_twice(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
@@ -359,7 +359,7 @@ static fb_test *start_layout(int i)
     return start_with(counted);
 }
 
-/* Lengths that no frame has, and how many of their bytes tell. */
+/* Lengths forbidden for frames, and the number of bytes needed to see it. */
 static const struct {
     int layout;
     const char *wire;

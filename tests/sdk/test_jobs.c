@@ -17,7 +17,7 @@ struct job {
 };
 
 static atomic_int going; /* jobs that work now */
-static atomic_bool gate; /* lock at which jobs wait that must not end yet */
+static atomic_bool gate; /* lock of jobs that must not end yet */
 static unsigned dones;
 static int sum;
 
@@ -134,7 +134,7 @@ START_TEST(many_jobs_on_few_threads)
 }
 END_TEST
 
-/* The threads of this process, with the one that runs the test. */
+/* The number of threads of the process, with the test's own thread. */
 static unsigned count_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -229,7 +229,7 @@ START_TEST(a_worker_that_ends_at_once_does_not)
     memset(&test->workers->worker, 0xff, sizeof(test->workers->worker));
     atomic_store(&gate, true);
     WAIT_FOR(atomic_load(&going) == 0);
-    /* they have seen that there is no loop any more, and ended */
+    /* the threads have seen the end of the loop, and ended */
     WAIT_FOR(count_threads() == before);
     ck_assert_uint_eq(dones, 0);
     _exit(0); /* the jobs' memory is left to the process's end, and no leak */
@@ -329,7 +329,7 @@ static const fb_protocol proto = {
     .worker_stop = proto_stop,
 };
 
-/* Two servers of one protocol have one state in the worker. */
+/* Two servers of one protocol share a state in the worker. */
 START_TEST(it_starts_before_and_stops_after_all)
 {
     const fb_test_options options = {
@@ -360,7 +360,7 @@ START_TEST(it_cannot_start)
     ck_assert_ptr_null(current);
     ck_assert_ptr_nonnull(strstr(text, "no database"));
     ck_assert_ptr_nonnull(strstr(text, "\"proto\" could not start in this worker"));
-    ck_assert_str_eq(order, "s"); /* a thread that has not started is not stopped */
+    ck_assert_str_eq(order, "s"); /* a thread not yet started is not stopped */
     start_result = 0;
     current = fb_test_start(&proto, "proto;");
     ck_assert_ptr_nonnull(current);
@@ -369,7 +369,7 @@ START_TEST(it_cannot_start)
 }
 END_TEST
 
-/* Jobs of worker_start run when the worker has started; they are dropped where it cannot. */
+/* Jobs of worker_start run after the worker's start; after a failed start they are dropped. */
 START_TEST(jobs_of_a_start)
 {
     const fb_test_options options = {

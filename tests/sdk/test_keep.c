@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections to servers that are kept between sessions. */
+/* Connections to servers, kept between sessions. */
 #include "sdk/scripted_conn.h"
 
 #include <errno.h>
@@ -82,8 +82,8 @@ static void talk(
     fb_test_run(scene->test);
 }
 
-/* The line about the end of a session adds up what its connections to servers have moved: each of
- * the two users of this one has its own bytes. */
+/* The line about the end of a session adds up the bytes moved by its connections to servers: the
+ * two users of the connection have separate bytes. */
 START_TEST(its_bytes_are_logged)
 {
     struct scripted_conn other = { 0 };
@@ -357,7 +357,7 @@ static size_t connect_second(struct scripted_conn *script, fb_bytes in)
     return in.n;
 }
 
-/* Events of both come in one turn: what was said to nobody is not taken for an answer. */
+/* Events of both come in a single turn: bytes sent to nobody are not taken for an answer. */
 START_TEST(it_ends_in_the_turn_in_which_it_is_wanted)
 {
     struct scene scene;
@@ -376,7 +376,7 @@ START_TEST(it_ends_in_the_turn_in_which_it_is_wanted)
 }
 END_TEST
 
-/* A connection that waits for its output when the drain begins is not kept either. */
+/* A connection waiting for its output when the drain begins is not kept either. */
 START_TEST(one_that_waits_when_the_drain_begins)
 {
     struct scene scene;
@@ -458,7 +458,7 @@ START_TEST(kept_a_thousand_times_it_costs_no_more)
         if (i == 10)
             held = scene.test->memory.live;
     }
-    /* the targets that it was connected by are the client's */
+    /* the targets of its connects belong to the client */
     ck_assert_uint_le(scene.test->memory.live - held, 200);
     finish_scene(&scene);
 }

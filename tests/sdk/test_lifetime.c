@@ -118,7 +118,7 @@ START_TEST(a_session_that_closes_ends_too)
 }
 END_TEST
 
-/* Sessions that begin together end one by one, and none later than the lifetime says. */
+/* Sessions begun together end one by one, and none after the lifetime. */
 START_TEST(jitter_spreads_the_ends)
 {
     fb_test *test = scripted_start_with("session_lifetime 10s jitter=4s grace=1s;");
@@ -210,7 +210,7 @@ START_TEST(a_client_that_is_not_read_is_not_slow)
 }
 END_TEST
 
-/* A part of a message that is awaited goes to the other end, wherever the pipe was made. */
+/* A part of an awaited message goes to the opposite end, wherever the pipe was made. */
 START_TEST(a_client_that_is_piped_is_not_slow)
 {
     fb_test *test = start_with(RATE);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits of a connection: how much output may wait for a peer that does not take it, and how much
- * input for its protocol. */
+/* Limits of a connection: the output waiting for a slow peer, and the input for the protocol. */
 #include "sdk/scripted_conn.h"
 
 #include <stdlib.h>
@@ -173,7 +172,7 @@ static size_t pass_on(struct scripted_conn *from, fb_bytes in)
     return in.n;
 }
 
-/* Output that lies in the input of another connection is not copied at first. */
+/* Output within the input of another connection is not copied at first. */
 START_TEST(what_is_passed_on_counts)
 {
     fb_test *test = start_clogged("output_limit 100k;");
@@ -213,7 +212,7 @@ START_TEST(a_callback_may_write)
 }
 END_TEST
 
-/* Output that `writable` adds is sent at once, and the client is counted as what it is then. */
+/* Output added by `writable` is sent at once, and the client is counted in its new state. */
 START_TEST(a_few_bytes_are_added_when_there_is_room)
 {
     fb_test *test = start_clogged("output_limit 100k;");

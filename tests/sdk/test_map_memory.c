@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The option `memory` of a map: long values where few are long, for modules that know of it; and
- * what a module of API 3 gets. */
+/* The option `memory` of a map: long values where few are long, for modules with the option; and
+ * the map of a module of API 3. */
 #include "sdk/scripted_conn.h"
 
 #include "settings/shared_map.h"
@@ -57,7 +57,7 @@ static fb_bytes bytes(const char *text)
     return (fb_bytes) { (const uint8_t *)text, strlen(text) };
 }
 
-/* The map for 100,000 values of 16 megabytes takes 40 of them. */
+/* The map for 100,000 values of 16 megabytes has room for 40 of them. */
 START_TEST(long_values_cost_what_is_there)
 {
     fb_test *test = fb_test_start(&proto, "proto;");
@@ -83,7 +83,7 @@ START_TEST(long_values_cost_what_is_there)
 }
 END_TEST
 
-/* A module of API 3 has no `memory`: what stands behind its options is not read. */
+/* A module of API 3 has no `memory`: bytes behind its options are not read. */
 START_TEST(options_without_memory)
 {
     fb_test *test;

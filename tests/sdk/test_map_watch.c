@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fb_map_watch(): a protocol is told of the changes of a map, its own and other workers'. */
+/* fb_map_watch(): a protocol is told of changes of a map, by its own and by other workers. */
 #include "sdk/scripted_conn.h"
 
 #include "settings/shared_map.h"
@@ -118,7 +118,7 @@ START_TEST(changes_are_told_on_the_loop)
 }
 END_TEST
 
-/* A key that was set again has not expired. */
+/* A key set again has not expired. */
 START_TEST(expiries_are_told)
 {
     fb_test *test = start(&watching);
@@ -158,7 +158,7 @@ START_TEST(it_may_end_within_the_callback)
 }
 END_TEST
 
-/* A worker of another generation rings nobody: a look finds what it has changed. */
+/* A worker of another generation does not ring: a look finds its changes. */
 START_TEST(others_are_heard_without_a_bell)
 {
     fb_test *test = start(&watching);

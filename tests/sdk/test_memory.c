@@ -47,7 +47,7 @@ START_TEST(large_and_impossible_sizes)
     ck_assert_ptr_nonnull(strstr(
         fb_test_logged(test), "alloc() of 1073741825 bytes is refused: 1073741824 are the most"));
     scripted_settle(test);
-    ck_assert_uint_eq(a.closings, 0); /* the caller has to do something about it */
+    ck_assert_uint_eq(a.closings, 0); /* the caller has to handle the failure */
     scripted_finish(&test);
 }
 END_TEST
@@ -109,7 +109,7 @@ END_TEST
 
 static const fb_frame_limit limit = { .most = 100, .timeout = 5000 };
 
-/* Runs a request that needs everything it may, and gives it back. */
+/* Runs a request that needs all the memory allowed, and frees it. */
 static size_t serve_request(struct scripted_conn *script, fb_bytes in)
 {
     fb_bytes rest = in, line;
@@ -176,7 +176,7 @@ START_TEST(a_plain_client_costs_its_slot_alone)
         fb_write(scripts[i].conn, "hello", 5);
         scripted_settle(test);
     }
-    ck_assert_uint_le(test->memory.live - held, 2); /* the memory that the next writer is given */
+    ck_assert_uint_le(test->memory.live - held, 2); /* the memory given to the next writer */
     scripted_finish(&test);
 }
 END_TEST

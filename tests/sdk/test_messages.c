@@ -216,8 +216,8 @@ static void send_and_end(struct scripted_conn *script, fb_reason reason)
     ck_assert_uint_ne(fb_send_message(script->conn, script->from, "to itself", 9), 0);
 }
 
-/* Messages of a last callback arrive, and no outcome does. Its own reference,
- * which may be its first, names nothing when it arrives. */
+/* Messages of a last callback arrive, and no outcome does. The sender's reference, possibly its
+ * first, names nothing on arrival. */
 START_TEST(from_a_connection_that_ends)
 {
     struct two two;
@@ -273,7 +273,7 @@ START_TEST(to_oneself_and_to_a_server)
     ck_assert_uint_eq(server.messages, 1);
     ck_assert_uint_eq(two.a.answers, 2);
 
-    /* a server's connection is answered through an operation that it does not have */
+    /* a server's connection is answered through an operation missing in its table */
     fb_send_message(server.conn, fb_ref_of(two.b.conn), "x", 1);
     scripted_settle(two.test);
     ck_assert_uint_eq(two.b.messages, 1);
@@ -304,7 +304,7 @@ END_TEST
 static void count_up(struct scripted_conn *script, uint64_t number, fb_outcome outcome)
 {
     (void)outcome;
-    ck_assert_uint_eq(number, ++script->n); /* in the order in which they were sent */
+    ck_assert_uint_eq(number, ++script->n); /* in the order of sending */
 }
 
 START_TEST(a_thousand_may_be_under_way)
@@ -421,7 +421,7 @@ START_TEST(each_allocation_fails)
     number = two.a.conn != NULL ? send_to(&two, b) : 0;
     scripted_settle(two.test);
     if (number != 0 && two.a.conn != NULL)
-        ck_assert_uint_eq(two.a.answers, 1); /* exactly once, whatever there is no memory for */
+        ck_assert_uint_eq(two.a.answers, 1); /* exactly once, under any lack of memory */
     scripted_finish(&two.test);
 }
 END_TEST
@@ -433,7 +433,7 @@ static void send_again(struct scripted_conn *script, uint64_t number, fb_outcome
     ck_assert_uint_ne(fb_send_message(script->conn, 0, "x", 1), 0);
 }
 
-/* A connection that tries again each time does not keep the others from their turn. */
+/* A connection with endless retries does not keep other connections from their turn. */
 START_TEST(what_is_answered_at_once_is_answered_next_turn)
 {
     struct two two;

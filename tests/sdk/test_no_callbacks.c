@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operations with few callbacks, and those of a header that knew fewer. */
+/* Operations with few callbacks, and operations of an older, shorter header. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static const fb_directive directives[] = {
     { .name = "proto", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
 };
 
-/* Lets everything happen to a client that may. */
+/* Makes all possible events happen to a client. */
 static void happen_to(fb_test *test, fb_test_peer *peer)
 {
     fb_ref ref;

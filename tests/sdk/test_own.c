@@ -70,7 +70,7 @@ START_TEST(a_worker_has_a_connection_of_its_own)
 }
 END_TEST
 
-/* A connection that is made for it ends with it. */
+/* A connection made for the owner ends with the owner. */
 START_TEST(it_owns_others)
 {
     fb_test *test = scripted_start();
@@ -108,7 +108,7 @@ END_TEST
 
 static const fb_ops quiet_ops = { .size = sizeof(fb_ops) };
 
-/* With `draining` it keeps a worker that drains; without one it does not. */
+/* With `draining` a connection keeps a draining worker; without `draining` it does not. */
 START_TEST(a_drain)
 {
     fb_test *test = scripted_start();
@@ -194,8 +194,8 @@ START_TEST(worker_connections_are_the_most)
 }
 END_TEST
 
-/* Connections that are alike have a record together: without a free slot it is given up once, and
- * it outlives the idle connection that gives way. */
+/* Equal connections share a record: without a free slot the record is given up once, and outlives
+ * the idle connection that gives way. */
 START_TEST(worker_connections_are_the_most_of_those_alike)
 {
     fb_test_options options = {
@@ -269,7 +269,7 @@ START_TEST(the_kernel_has_no_such_address)
 }
 END_TEST
 
-/* ... but for one that is allowed to have it. */
+/* ... except for a connection with the permission. */
 START_TEST(it_connects_from_the_address_of_another)
 {
     fb_test *test = scripted_start();

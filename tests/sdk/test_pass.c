@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that are passed from one server to another: what of the first session ends, and what the
- * second one begins with. */
+/* Clients passed from server to server: the parts of the first session that end, and the state at
+ * the beginning of the second session. */
 #include "sdk/scripted_conn.h"
 
 #include "net/target.h"
@@ -299,7 +299,7 @@ START_TEST(other_callbacks_end_too)
 }
 END_TEST
 
-/* Calls of `closed` do nothing to the connection, but that fb_abort() ends it. */
+/* Calls of `closed` do nothing to the connection, except that fb_abort() ends it. */
 static unsigned late; /* the case */
 
 static void connect_late(fb_conn *conn)

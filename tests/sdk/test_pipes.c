@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fb_pipe(): two connections of a worker's, and what they may no longer do. */
+/* fb_pipe(): two connections of a worker, and the calls forbidden afterwards. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>
@@ -152,8 +152,7 @@ START_TEST(options_of_an_older_header)
 }
 END_TEST
 
-/* A client that has never said anything is closed while its output waits: the pipe's time alone
- * runs. */
+/* A silent client is closed while its output waits: the pipe's time alone runs. */
 START_TEST(a_silent_client_is_closed)
 {
     const fb_pipe_options options = { .size = sizeof(options), .timeout = 20000 };
@@ -231,7 +230,7 @@ END_TEST
 
 static const fb_reason broken[] = { FB_PIPE_BROKEN, FB_ABORTED };
 
-/* The peer of one of them breaks its connection: the other's is told so, and is reset. */
+/* A peer breaks its connection: the second connection gets the notice, and is reset. */
 START_TEST(one_of_them_breaks)
 {
     fb_protocol old;

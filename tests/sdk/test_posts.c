@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fb_post(): work of the next turn, its order, and what becomes of it when a worker ends. */
+/* fb_post(): work of the next turn, the order, and the fate at a worker's end. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The time in which a peer has to say something, and times of any length. */
+/* The timeout of a silent peer, and timeouts of any length. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static fb_test *start_with(const char *directives)
     return scripted_start_client(directives, &script, &peer);
 }
 
-/* Lets the time pass in which only we say something, and finds the connection open. */
+/* Passes the timeout while only we send, and finds the connection open. */
 static void pass_talking(fb_test *test, uint64_t ms)
 {
     for (; ms > 0; ms--) {
@@ -135,7 +135,7 @@ START_TEST(a_pipe_has_its_own_time)
 }
 END_TEST
 
-/* A connection to a server has none of its own, and leaves none to its next user. */
+/* A connection to a server has no statistics, and leaves none to its next user. */
 START_TEST(connections_to_servers)
 {
     fb_test *test = start_with("idle_timeout off;");

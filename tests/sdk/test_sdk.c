@@ -202,7 +202,7 @@ START_TEST(statistics_are_those_of_all_workers)
 }
 END_TEST
 
-/* A module that was built with an older header knows less of it. */
+/* A module built with an older header gets fewer fields. */
 START_TEST(statistics_fill_what_the_caller_has)
 {
     struct fixture *fixture = fixture_start_stream(1);

@@ -205,7 +205,7 @@ START_TEST(all_connections_are_in_use)
 }
 END_TEST
 
-/* An idle connection gives its slot to one that needs it. */
+/* An idle connection gives up its slot when a connection needs it. */
 START_TEST(what_is_kept_makes_room)
 {
     const fb_test_options options = {
@@ -289,7 +289,7 @@ START_TEST(each_allocation_fails)
     scripted_conn_open(test, &a);
     target = fb_make_target(a.conn, SERVER);
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
-    if (_i % 2) { /* an owner that has had nothing yet: only its connect makes something */
+    if (_i % 2) { /* an owner without anything yet: only its connect allocates */
         struct scripted_conn c = { 0 };
 
         scripted_conn_open(test, &c);
@@ -312,7 +312,7 @@ END_TEST
 
 /* ---- What log lines say ---- */
 
-/* A connection that has been closed and is only listened to gives its slot too. */
+/* A closed connection still listened to gives its slot too. */
 START_TEST(lines_of_connections_to_servers)
 {
     fb_test *test = scripted_start();

@@ -285,7 +285,7 @@ START_TEST(a_ttl_is_kept)
 }
 END_TEST
 
-/* A time that lies beyond what can be said does not come at once. */
+/* A time beyond the representable range does not come at once. */
 START_TEST(a_ttl_beyond_all_bounds)
 {
     static const uint64_t ttls[] = { UINT64_MAX - 1, UINT64_MAX - 1795253400000, INT64_MAX };
@@ -427,7 +427,7 @@ static unsigned lines_with(fb_test *test, const char *what)
     return n;
 }
 
-/* Another worker has written into the map what cannot be. */
+/* Another worker has written impossible values into the map. */
 static void damage_map(void)
 {
     const struct table *table = &map->handle->table;

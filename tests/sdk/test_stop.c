@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stopped connections: what they notice of their peers. */
+/* Stopped connections: the events noticed of their peers. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static size_t stop_and_leave(struct scripted_conn *a, fb_bytes in)
     return in.n / 2;
 }
 
-/* A client that was stopped: between its messages, or within `data`, with input left. */
+/* A stopped client: between messages, or within `data`, with input left. */
 static fb_test *start_stopped(bool with_input)
 {
     fb_test *test = scripted_start();

@@ -365,7 +365,7 @@ START_TEST(a_handler_before_it_finds_nothing)
 }
 END_TEST
 
-/* Nor are they where its PROXY header never becomes whole. */
+/* Nor does a client have values whose PROXY header never becomes whole. */
 START_TEST(a_client_without_its_header_has_no_values)
 {
     const fb_test_options options = {

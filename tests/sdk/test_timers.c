@@ -183,7 +183,7 @@ START_TEST(none_is_called_of_one_that_closes)
 }
 END_TEST
 
-/* A search through all of them at each call would take minutes. */
+/* A linear search at every call would take minutes. */
 START_TEST(hundreds_of_thousands_are_set_moved_and_cancelled)
 {
     const uint32_t n = test_trials(200000);
@@ -263,7 +263,7 @@ START_TEST(a_timeout_ends_it)
 }
 END_TEST
 
-/* However short it is, and whoever moves the bytes. */
+/* With any timeout, and any mover of the bytes. */
 START_TEST(what_moves_does_not_time_out)
 {
     uint64_t ms = timeouts[_i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that are alike: keys, limits, queues, age, and what is attached to them. */
+/* Equal connections: keys, limits, queues, age, and attached pointers. */
 #include "sdk/scripted_conn.h"
 
 #include <arpa/inet.h>
@@ -84,7 +84,7 @@ START_TEST(a_key_finds_its_own)
 }
 END_TEST
 
-/* fb_connect() shares with what has no options of these. */
+/* fb_connect() shares a connection with users without such options. */
 START_TEST(without_a_key_as_always)
 {
     struct scripted_conn a = { 0 }, b = { 0 };
@@ -275,7 +275,7 @@ START_TEST(an_idle_one_that_its_server_closes_leaves_a_place)
 }
 END_TEST
 
-/* The idle one is looked at first, because the kernel has reported something. */
+/* The idle connection is looked at first, because the kernel has reported an event. */
 START_TEST(an_idle_one_that_may_have_been_closed_is_waited_for)
 {
     struct scripted_conn a = { 0 }, b = { 0 };
@@ -353,7 +353,7 @@ START_TEST(warm_with_its_state)
     ck_assert_int_eq(releases, 0);
     fb_test_pass(scene.test, 9999);
     ck_assert_int_eq(releases, 0);
-    fb_test_pass(scene.test, 1); /* the other has been idle for too long */
+    fb_test_pass(scene.test, 1); /* the second connection has been idle for too long */
     ck_assert_int_eq(releases, 1);
     fb_close(user.conn);
     scripted_settle(scene.test);
@@ -363,8 +363,8 @@ START_TEST(warm_with_its_state)
 }
 END_TEST
 
-/* A pointer attached to a connection that waits is released, where the one whose place it takes has
- * something of its own; else it stays. */
+/* A pointer attached to a waiting connection is released, if the replaced connection has a pointer
+ * of its own; else it stays. */
 START_TEST(attached_while_it_waits)
 {
     struct scripted_conn a = { 0 }, b = { 0 };

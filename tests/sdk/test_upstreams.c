@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interface "upstream": tries of a session by a protocol's own calls, and what variables tell
- * of them. */
+/* The interface "upstream": tries of a session by a protocol's own calls, and the resulting
+ * variables. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>

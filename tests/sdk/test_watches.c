@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fb_watch_fd(): when a watch is called, what it refuses, how it ends, and the mistakes that are
- * found. The descriptors are real ones, on a simulated worker. */
+/* fb_watch_fd(): the calls of a watch, its refusals, its end, and the mistakes found. The
+ * descriptors are real, on a simulated worker. */
 #include "kit/printed.h"
 #include "sdk/scripted_conn.h"
 
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A watched end of a pair, what it is told, and what it does then. */
+/* A watched end of a pair, with its events and reaction. */
 struct end {
     fb_watch *watch;
     int fd, far; /* the watched end, and the other one */
@@ -20,7 +20,7 @@ struct end {
     struct end *other;
 };
 
-static unsigned turns; /* calls of all ends, in which the turn differs */
+static unsigned turns; /* calls of all ends, with different turns */
 static uint16_t last_turn;
 
 static void note_ready(fb_worker *worker, fb_watch *watch, unsigned events, void *arg)
@@ -238,7 +238,8 @@ END_TEST
 
 static struct printed printed;
 
-/* Starts a test that will make a mistake, whose lines are caught; ends it, and sees it named. */
+/* Starts a test with a deliberate mistake, and catches its lines; ends the test, and checks the
+ * mistake's name. */
 static fb_test *start_mistaken(void)
 {
     printed_begin(&printed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The worker's side of a protocol: its timers, its messages, and the notice that it drains. */
+/* The worker's side of a protocol: timers, messages, and the notice of a drain. */
 #include "kit/kit.h"
 #include "support/test.h"
 #include "worker/references.h"
@@ -101,7 +101,7 @@ static int conn_message(fb_conn *conn, void *state, fb_ref from, fb_bytes messag
     return 0;
 }
 
-static fb_ref will; /* whom a connection tells when it is closed; 0: nobody */
+static fb_ref will; /* the receiver of a connection's notice of its close; 0: none */
 
 static void conn_closed(fb_conn *conn, void *state, fb_reason reason)
 {
@@ -264,7 +264,7 @@ START_TEST(the_worker_is_told_that_it_drains)
 }
 END_TEST
 
-/* A worker that drains, with nothing but timers, ends. */
+/* A draining worker, with nothing but timers, ends. */
 START_TEST(timers_do_not_keep_a_worker)
 {
     fb_test *test = start();
@@ -326,7 +326,7 @@ START_TEST(all_may_be_nobody)
 }
 END_TEST
 
-/* A connection tells its worker, also when it is closed: no answer can come then. */
+/* A connection sends to its worker, also in its close: no answer can come then. */
 START_TEST(a_connection_sends_to_its_worker)
 {
     fb_test *test = start();
@@ -381,7 +381,7 @@ START_TEST(a_message_without_memory_is_refused)
 END_TEST
 
 /* A worker's name holds its whole serial; a connection's reference is not found in a later life of
- * the slot, although that has the same incarnation. */
+ * the slot, despite an equal incarnation. */
 START_TEST(a_reference_does_not_come_again)
 {
     const fb_test_options options = {
