@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions of servers that are configured at random, whose clients and protocols do anything at any
- * time, now and then without memory, perhaps while the worker drains: nothing is left of them. The
- * number of a test that fails is its seed. */
+/* Sessions of randomly configured servers, with random actions of clients and protocols, now and
+ * then without memory, perhaps during a drain: nothing of the sessions is left. The number of a
+ * failing test is its seed. */
 #include "features/hello.h"
 #include "features/preread/preread.h"
 #include "session/drain.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions that come in several ways at once. Whatever fails when, a protocol hears of the end of
- * each session that it was given and of no other. */
+/* Sessions beginning in several ways at once. At any failure, a protocol learns exactly the ends of
+ * its sessions. */
 #include "net/target.h"
 #include "session/ways.h"
 
@@ -63,7 +63,7 @@ START_TEST(no_end_without_a_beginning)
 }
 END_TEST
 
-/* A limit whose key cannot be worked out lets nobody pass. */
+/* A limit whose key cannot be computed lets nobody pass. */
 START_TEST(without_memory_no_limit_is_passed)
 {
     bool done = false;
@@ -128,7 +128,7 @@ static void end_in_closed(fb_conn *conn, void *state, fb_reason reason)
     fb_close(conn);
 }
 
-/* The end of the first session is one like any other: its protocol can change nothing any more. */
+/* The end of the first session is like any: its protocol can change nothing any more. */
 START_TEST(who_was_passed_is_not_ended_by_the_first)
 {
     struct sim_socket *client;
@@ -158,7 +158,7 @@ static int pass_and_refuse(fb_conn *conn, void *state)
     return 1;
 }
 
-/* Variables in the log are those of the server that logs; nothing is left of the one before. */
+/* Variables in the log are the logging server's; nothing is left of the server before. */
 START_TEST(variables_know_their_own_server)
 {
     struct sim_socket *client;
@@ -177,7 +177,7 @@ START_TEST(variables_know_their_own_server)
 }
 END_TEST
 
-/* A client that is passed counts once for both servers, and for the limit of each. */
+/* A passed client counts once for both servers, and for the limits of both. */
 START_TEST(who_was_passed_is_counted_once)
 {
     struct sim_socket *clients[3];

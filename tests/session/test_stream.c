@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server that a connection belongs to: on the kernel's sockets, which know their own
- * address. */
+/* The server of a connection: on the kernel's sockets, which know their own address. */
 #include "net/address_parse.h"
 #include "session/conn.h"
 #include "session/session.h"
@@ -23,7 +22,7 @@ struct wildcard {
 
 static const char *const hosts[] = { "127.0.0.2", "127.0.0.3", "127.0.0.4" };
 
-/* A wildcard's socket that takes in three other addresses. */
+/* A wildcard's socket with three further addresses. */
 static struct wildcard *open_wildcard(void)
 {
     struct wildcard *wildcard = calloc(1, sizeof(*wildcard));

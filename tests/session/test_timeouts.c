@@ -77,7 +77,7 @@ START_TEST(the_first_byte_starts_the_idle_timeout)
 }
 END_TEST
 
-/* The worker stands still: it finds the bytes and the end of the time in one turn. */
+/* The worker is stopped: the bytes and the timeout are found in the same turn. */
 START_TEST(what_has_come_is_in_time)
 {
     struct fixture *fixture = start_timed(5000, 3000);
