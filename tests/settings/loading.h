@@ -12,7 +12,7 @@ struct loading {
     char report[32768];           /* messages of the last load */
 };
 
-/* The options' conf is "main"; what is loaded has no path of its own for `pid` and `error_log`. */
+/* The options' conf is "main"; the loaded text has no path of its own for `pid` and `error_log`. */
 void loading_begin(struct loading *loading);
 void loading_end(struct loading *loading);
 
@@ -24,9 +24,9 @@ void add_module(struct loading *loading, const char *name);
  * name, each ended by "\n"; warnings are preceded by "warning: ", notices
  * by "notice: ". */
 void load(struct loading *loading, const char *text);
-/* The text must load, with these messages: warnings, or "". */
+/* The text must load, with exactly the messages: warnings, or "". */
 void accept_text(struct loading *loading, const char *text, const char *messages);
-/* The text must be refused with these messages and no others. */
+/* The text must be refused with exactly these messages. */
 void refuse_text(struct loading *loading, const char *text, const char *messages);
 /* The text must load without a message; or, where `wrong` is not NULL, be refused with that. */
 void judge_text(struct loading *loading, const char *text, const char *wrong);
@@ -34,5 +34,5 @@ void judge_text(struct loading *loading, const char *text, const char *wrong);
 /* Returns the i-th server of stream {}. */
 const struct server *loading_server(const struct loading *loading, unsigned i);
 
-/* A process whose effective user is not root, until loading_end(). */
+/* A process with an effective user other than root, until loading_end(). */
 void become_nobody(void);

@@ -2,6 +2,6 @@
 /* Defaults of directives in the manual. */
 #pragma once
 
-/* Returns the default of the directive of that name whose contexts begin with the first of these,
- * in `initial`; NULL where the manual shows none. */
+/* Returns in `initial` the default of the directive `name` whose contexts begin with the first of
+ * `at`; NULL if the manual shows none. */
 const char *manual_default(const char *name, unsigned at, char initial[256]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks what the directives of the proxy set. In `stream {}`, whose server is no protocol's, they
+/* Checks the settings of the proxy's directives. In `stream {}`, without a protocol's server, they
  * set nothing. */
 #include "protocols/proxy/proxy.h"
 #include "settings/sample_checks.h"

@@ -85,7 +85,7 @@ void check_use(const struct cycle *cycle)
     ck_assert_ptr_eq(cycle->events.mechanism, &mechanism_poll);
 }
 
-/* An option of one event mechanism is 16, and no other. */
+/* An option of one event mechanism is 16, and no other option. */
 void check_option(const struct cycle *cycle)
 {
     unsigned n = 0;
@@ -218,7 +218,7 @@ void check_return(const struct cycle *cycle)
     ck_assert_str_eq(text.p, "hello\n");
 }
 
-/* The protocol's configuration, as far as its directives tell. */
+/* The protocol's configuration, as set by its directives. */
 struct file_conf {
     const char *path;
     int64_t directio;
@@ -232,7 +232,7 @@ void check_file(const struct cycle *cycle)
     ck_assert_str_eq(strrchr(conf->path, '/'), "/hello");
 }
 
-/* In `stream {}`, whose server is no protocol's, it sets nothing. */
+/* In `stream {}`, without a protocol's server, it sets nothing. */
 void check_directio(const struct cycle *cycle)
 {
     const struct file_conf *conf = server_of(cycle)->protocol_conf;
@@ -275,7 +275,7 @@ void check_match(const struct cycle *cycle)
     ck_assert_mem_eq(match->expect.p, "+PONG", match->expect.n);
 }
 
-/* Checks nothing, for a directive that has no effect. */
+/* Checks nothing, for a directive without an effect. */
 void check_nothing(const struct cycle *cycle)
 {
     (void)cycle;

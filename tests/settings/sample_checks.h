@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks of what the samples of directives set, where that is more than a number or a text. They
- * fail the test where the value of its row in samples.c was not set. */
+/* Checks of the settings of sample directives beyond a number or a text. They fail the test if the
+ * row's value in samples.c was not set. */
 #pragma once
 
 #include "settings/cycle.h"

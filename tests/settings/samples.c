@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Samples of every directive, and the cases that are made of them and of the daemon's tables. */
+/* Samples of every directive, and the cases made of samples and the daemon's tables. */
 #include "settings/samples.h"
 #include "features/features.h"
 #include "settings/sample_checks.h"
@@ -185,7 +185,7 @@ static const struct sample *find_sample(const char *name, unsigned at)
     return found;
 }
 
-/* The cases end where one has no name. */
+/* The cases end at the first without a name. */
 static struct directive_case *find_case(const char *name)
 {
     struct directive_case *found = cases;
@@ -208,8 +208,8 @@ static struct directive_case *add_case(const char *name, unsigned at)
     return added;
 }
 
-/* Whether this build refuses the directive, or what it names stands in another block: it has a test
- * of its own. */
+/* Whether the build refuses the directive, or the argument stands in a different block: then a
+ * separate test exists. */
 static bool is_refused(const char *name)
 {
     return (!HAVE_CARES && strcmp(name, "resolver") == 0) || strcmp(name, "limit_conn") == 0 ||
@@ -267,7 +267,7 @@ static void add_mechanism_options(void)
             add_mechanism_option(&mechanism_table[i]->options[k]);
 }
 
-/* Writes the directive, with its sample, that gives a server to the protocol. */
+/* Writes the protocol's handler directive, with its sample. */
 static void write_handler(const fb_protocol *protocol, char text[64])
 {
     for (unsigned i = 0; i < protocol->directive_n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every directive with values to try. What the daemon's tables say of a directive is taken from
- * them; what they cannot know, good values and what these set, is in samples.c. A directive without
- * a sample fails the tests, and so does a sample without a directive. */
+/* Every directive with values to try. The daemon's tables give the facts about a directive;
+ * samples.c adds good values and their settings, unknown to the tables. A directive without a
+ * sample fails the tests, and so does a sample without a directive. */
 #pragma once
 
 #include "settings/cycle.h"
@@ -15,12 +15,12 @@ enum field_of { FIELD_OF_CORE, FIELD_OF_EVENTS, FIELD_OF_SERVER, FIELD_OF_UPSTRE
 struct sample {
     const char *name;
     const char *value;               /* good; of a block: its braces */
-    const char *again;               /* another good value, where it may be repeated; or NULL */
-    enum field field;                /* the kind of the field that the table says */
+    const char *again;               /* another good value, if repeatable; or NULL */
+    enum field field;                /* the kind of the table's field */
     int64_t number;                  /* the number that the value sets */
-    int64_t initial;                 /* the number by default, where that cannot be written */
+    int64_t initial;                 /* the default number, if it cannot be written */
     const char *text, *initial_text; /* the first is within the directory */
-    const char *warning;             /* of a second one in the block; NULL: none */
+    const char *warning;             /* of a second directive in the block; NULL: none */
     unsigned at;                     /* contexts of one row of several with the name; 0: any */
     void (*check)(const struct cycle *cycle); /* whether the value was set; or NULL */
 };
@@ -31,14 +31,14 @@ struct directive_case {
     unsigned anywhere; /* contexts of all rows with the name */
     bool repeats, block;
     const char *initial; /* the default in the table, or NULL: */
-    const char *unset;   /* the word that the table has for no default */
+    const char *unset;   /* the table's word for no default */
     char number[24];     /* text of `initial`, for a mechanism's option */
-    char handler[64];    /* a protocol's option: what a server must have beside it */
+    char handler[64];    /* a protocol's option: the directives required beside it */
     enum field_of field_of;
     size_t offset;
     unsigned feature; /* 1 + the place of the feature whose struct has the field; 0: none */
     const struct sample *sample;
 };
 
-/* Returns all directives; the last one has no name. */
+/* Returns all directives; the last has no name. */
 const struct directive_case *directive_cases(void);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directives `log_format` and `access_log`: what they set, what is refused, and what is
- * inherited. */
+/* The directives `log_format` and `access_log`: settings, refusals, and inheritance. */
 #include "features/access_log/access_log.h"
 #include "features/access_log/gzip.h"
 #include "features/features.h"
@@ -180,7 +179,7 @@ START_TEST(paths_with_variables)
 }
 END_TEST
 
-/* Clients that name files make as many as they like; those that choose among names do not. */
+/* File names made by clients are unlimited; names chosen from a list are not. */
 START_TEST(names_by_clients_are_warned_of)
 {
     struct loading loading;

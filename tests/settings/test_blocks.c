@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A whole configuration: blocks and what they inherit, files and -g, and which mistakes of one
- * reading are told. */
+/* A whole configuration: blocks and their inheritance, files and -g, and the mistakes reported by
+ * one reading. */
 #include "settings/loading.h"
 #include "support/test.h"
 
@@ -308,7 +308,7 @@ START_TEST(mistakes_of_included_files_name_them)
 }
 END_TEST
 
-/* A file, and a directory with a glob in it, that may not be read. */
+/* An unreadable file, and an unreadable directory with a glob. */
 static void add_secrets(struct loading *loading)
 {
     char path[128];

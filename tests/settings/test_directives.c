@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every directive: where it belongs, what it takes, what it sets, its default. The rows say what
- * the manual promises, and the daemon's tables are held against them, so that a new directive fails
- * until it has its row. What is wrong with a value: test_values.c. */
+/* Every directive: context, arguments, setting, default. The rows repeat the manual's promises, and
+ * the daemon's tables are held against them, so that a new directive fails without a row. Wrong
+ * values: test_values.c. */
 #include "settings/loading.h"
 #include "settings/manual.h"
 #include "settings/samples.h"
@@ -22,7 +22,7 @@ uid_t geteuid(void)
 
 #define WRITTEN_MAX 128
 
-/* The directive as it stands in a file. Returns its length. */
+/* Writes the directive as in a file. Returns its length. */
 static size_t write_directive(
     char *written, const char *name, const struct directive_case *directive, const char *value)
 {
@@ -106,7 +106,7 @@ static const char *server_base(const struct server *server, unsigned feature)
     return (const char *)&server->settings;
 }
 
-/* The field of a directive that the table says. */
+/* The field of a directive, by the table. */
 static const void *field_of(const struct cycle *cycle, const struct directive_case *directive)
 {
     const char *base = (const char *)&cycle->core;
@@ -123,7 +123,7 @@ static int64_t number_of(const struct cycle *cycle, const struct directive_case 
     return *(const int64_t *)field_of(cycle, directive);
 }
 
-/* The field's text; `directory` is taken from its beginning. */
+/* The field's text; `directory` is removed from its beginning. */
 static void check_text(const struct cycle *cycle, const struct directive_case *directive,
     const char *directory, const char *expected)
 {
@@ -284,7 +284,7 @@ static void try_arguments(
         strcat(written, " x");
     strcat(written, directive->block ? " { }" : ";");
     column = wrap_directive(text, at, directive, written);
-    if (n > directive->most) /* the first that is too many is marked */
+    if (n > directive->most) /* the first superfluous value is marked */
         column += length + 2 * directive->most + 1;
     if (directive->least == directive->most)
         snprintf(number, sizeof(number), "%u", directive->least);
@@ -365,7 +365,7 @@ START_TEST(what_is_not_written_has_its_default)
 }
 END_TEST
 
-/* A number that is not written is the one that its written default sets. */
+/* An omitted number equals the written default's number. */
 static void try_default(
     struct loading *loading, const struct directive_case *directive, unsigned at)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values that `error_log` and `error_log_rate_limit` take; what they refuse is test_values.c's. */
+/* Values of `error_log` and `error_log_rate_limit`; refused values are in test_values.c. */
 #include "net/address.h"
 #include "settings/loading.h"
 #include "support/test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks of servers in the configuration, as a protocol declares them: their values, which of them
- * are one, what workers need for them, and mistakes. */
+/* Health checks in the configuration, as a protocol declares them: values, equal checks that are
+ * one, the workers' needs, and mistakes. */
 #include "settings/loading.h"
 #include "support/test.h"
 #include "upstream/health.h"
@@ -16,7 +16,7 @@ struct checker_conf {
     const fb_health_check *check;
 };
 
-/* The time that the protocol gives a check. */
+/* The timeout given to a check by the protocol. */
 static uint64_t checker_timeout = 700;
 
 struct checker_args {
@@ -96,7 +96,7 @@ static void teardown(void)
     loading_end(&loading);
 }
 
-/* The group stands behind the servers that lead to it. */
+/* The group follows the servers that lead to it. */
 #define GROUP " upstream u { zone z 128k; server 127.0.0.1:1; server unix:/s; }"
 
 static void load_checks(const char *servers)
@@ -117,7 +117,7 @@ static const struct upstream_check *check_of(unsigned server)
     return conf->check->check;
 }
 
-/* The column is that of `word` in the text. */
+/* The column is the position of `word` in the text. */
 static void refuse(const char *stream, const char *word, const char *message)
 {
     char text[1024], expected[1024];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mistakes of those who come from nginx or HAProxy, or who have left something out: each has one
- * message that says what was meant. */
+/* Mistakes of newcomers from nginx or HAProxy, or of omissions: each has one message that names the
+ * likely intention. */
 #include "settings/loading.h"
 #include "support/test.h"
 

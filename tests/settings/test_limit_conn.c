@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directives of limits: what is refused, as nginx does, and which rules a server has. */
+/* The directives of limits: refusals, as in nginx, and the rules of a server. */
 #include "settings/loading.h"
 #include "support/test.h"
 
@@ -12,7 +12,7 @@
 #define STREAM(text) "events { } stream { " text " }"
 #define ZONE "limit_conn_zone $remote_addr zone=a:1m; "
 
-/* Directives that are refused, with the messages, of which the place is left out. */
+/* Refused directives, with the messages without their place. */
 static const struct {
     const char *text, *message;
 } wrong[] = {
@@ -141,7 +141,7 @@ END_TEST
     "else keeps all but proxies away: name these by \"set_real_ip_from\", and count by "           \
     "$remote_addr"
 
-/* Keys that do not limit what they seem to. */
+/* Keys that limit less than intended, with the warnings. */
 static const struct {
     const char *key, *message;
 } suspicious[] = {

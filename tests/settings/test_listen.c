@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `listen`: its parameters, and the sockets that all of them together ask for. */
+/* `listen`: its parameters, and the sockets of all `listen` directives together. */
 #include "net/listener_options.h"
 #include "settings/loading.h"
 #include "support/test.h"
@@ -101,7 +101,7 @@ static const struct listener *first_listener(const struct loading *loading)
     return STAILQ_FIRST(&loading->cycle->stream.listeners.list);
 }
 
-/* A parameter that only some systems have is a mistake on the others. */
+/* A parameter of some systems is a mistake on the rest. */
 static void refuse_lacking(struct loading *loading, const char *text, const char *parameter)
 {
     unsigned column = (unsigned)(strstr(text, "[::1]") - text) + 1;
@@ -174,8 +174,8 @@ START_TEST(a_wrong_address_or_parameter_is_refused)
 }
 END_TEST
 
-/* The listeners and what they serve, as "SOCKET(SERVED SERVED) SOCKET(SERVED)"; a server is shown
- * as its number. */
+/* The listeners and their servers, as "SOCKET(SERVED SERVED) SOCKET(SERVED)"; a server is shown as
+ * its number. */
 static void check_ports(struct loading *loading, const char *text, const char *expected)
 {
     const struct listener *listener;
@@ -239,7 +239,7 @@ START_TEST(a_wildcard_takes_its_port_s_addresses_in)
     check_ports(&loading,
         STREAM("server { listen 127.0.0.1:80; listen 127.0.0.2:80; } server { listen 80; }"),
         "0.0.0.0:80(0.0.0.0:80=2 127.0.0.1:80=1 127.0.0.2:80=1)");
-    /* no other port is taken, and no other family */
+    /* no further port is taken, and no second family */
     check_ports(&loading,
         STREAM("server { listen 80; } server { listen 127.0.0.1:81; listen [::1]:80; }"),
         "0.0.0.0:80(0.0.0.0:80=1) 127.0.0.1:81(127.0.0.1:81=2) [::1]:80([::1]:80=2)");
@@ -290,7 +290,7 @@ START_TEST(an_address_has_one_server)
 }
 END_TEST
 
-/* Every port of three addresses: which of them clash is seen without comparing each with each. */
+/* Every port of three addresses: clashes are found without a comparison of each with each. */
 START_TEST(many_are_told_apart)
 {
     const struct listener *listener;

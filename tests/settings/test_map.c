@@ -8,7 +8,7 @@
 
 static struct loading loading;
 
-/* The column is that of `word` in the text. */
+/* The column is the position of `word` in the text. */
 static void refuse(const char *stream, const char *word, const char *message)
 {
     char text[1024], expected[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `match`: what a health check sends and expects, mistakes in it, and what an answer has to be. */
+/* `match`: a health check's text to send and to expect, mistakes, and the required answer. */
 #include "features/features.h"
 #include "features/health/health.h"
 #include "settings/loading.h"
@@ -27,7 +27,7 @@ static void teardown(void)
     loading_end(&loading);
 }
 
-/* The column is that of `word` in the text. */
+/* The column is the position of `word` in the text. */
 static void refuse(const char *stream, const char *word, const char *message)
 {
     char text[1024], expected[1024];

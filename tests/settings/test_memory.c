@@ -9,7 +9,7 @@
 
 static struct scarce scarce;
 
-/* A protocol with values, which lie in memory that any of them may ask for. */
+/* A protocol with values, in memory that any value may ask for. */
 struct values {
     int64_t one, two;
     const fb_target *target;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `load_module`, and what a configuration says that lacks one. What is wrong with files themselves:
+/* `load_module`, and the messages of a configuration without it. Faults of module files themselves:
  * tests/module/. */
 #include "settings/loading.h"
 #include "support/test.h"
@@ -80,7 +80,7 @@ START_TEST(it_may_stand_anywhere_in_the_main_context)
 }
 END_TEST
 
-/* Directives of a module that was refused are not reported as unknown; other mistakes are. */
+/* Directives of a refused module are not reported as unknown; real mistakes are. */
 START_TEST(nothing_that_follows_from_a_lacking_module_is_told)
 {
     struct loading loading;
@@ -101,7 +101,7 @@ START_TEST(nothing_that_follows_from_a_lacking_module_is_told)
 }
 END_TEST
 
-/* The files need not be there. All others are modules of this daemon. */
+/* The files may be missing. All others are modules of the daemon. */
 START_TEST(a_module_of_nginx_is_left_alone)
 {
     struct loading loading;

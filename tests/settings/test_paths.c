@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Relative paths, of every directive that takes one: from the prefix, or from the directory of the
- * main file where there is no prefix. Files of the configuration start from that directory always,
- * and nothing from the current one. */
+/* Relative paths, of every directive with a path: from the prefix, or from the directory of the
+ * main file without a prefix. Files of the configuration always start from the main file's
+ * directory, and nothing from the current directory. */
 #include "net/address.h"
 #include "net/target.h"
 #include "settings/loading.h"
@@ -62,7 +62,7 @@ static const fb_protocol *const protocols[] = { &paths, NULL };
     " listen unix:run/listen.sock; listen UNIX:run/upper.sock; listen unix:/run/absolute.sock;"    \
     " paths; paths_plain plain; paths_target unix:run/target.sock; } }"
 
-/* The text after the prefix: its name stands for it in what is expected. */
+/* The text after the prefix; in expectations the prefix's name replaces it. */
 static const char *below(const char *path, const char *prefix)
 {
     size_t n = strlen(prefix);

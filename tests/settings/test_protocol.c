@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directives that a protocol brings along: every kind of value, and one protocol a server. */
+/* Directives brought by a protocol: every kind of value, and a single protocol for a server. */
 #include "settings/loading.h"
 #include "support/test.h"
 
@@ -207,7 +207,8 @@ START_TEST(an_option_needs_its_protocol)
     begin_loading(&loading);
     refuse_text(&loading, SERVER("other_option;"),
         "\"other_option\" directive needs \"other\" in the same server in /main:1:40\n");
-    /* a mistake in another server hides nothing, one in the same may have been the handler */
+    /* a mistake in a different server hides nothing, a mistake in the same server may have been the
+     * handler */
     refuse_text(&loading,
         "events { } stream { server { listen 1; other_option; } server { listen 2; bogus_x; }"
         " server { listen 3; other_option; otherr; } }",
@@ -232,7 +233,7 @@ START_TEST(a_protocol_s_directives_belong_into_stream_and_its_handler_into_a_ser
 }
 END_TEST
 
-/* A text is checked when it is read, its variables when all is. */
+/* A text is checked when it is read, its variables at the end of reading. */
 START_TEST(texts_with_variables_are_checked)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A protocol's configuration as a whole: what a server has from its stream, values of the
- * protocol's own kind, and what a protocol says of them in the end. */
+/* A protocol's configuration as a whole: inheritance from the stream, values of the protocol's own
+ * kind, and the protocol's final check. */
 #include "settings/loading.h"
 #include "support/test.h"
 

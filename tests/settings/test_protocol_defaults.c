@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mistakes of a module that its configuration shows: defaults that its own directives refuse, of
- * which the operator is told with module and directive, as no file has the words, and a map that no
- * daemon could make. */
+/* Mistakes of a module visible in its configuration: defaults refused by its own directives,
+ * reported with module and directive, because no file has the words, and a map impossible for any
+ * daemon. */
 #include "settings/loading.h"
 #include "support/test.h"
 

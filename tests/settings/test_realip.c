@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directive `set_real_ip_from`: what it takes, and what a server inherits; and which addresses
+/* The directive `set_real_ip_from`: its values, and a server's inheritance; and the addresses that
  * begin with a PROXY header. */
 #include "net/address_parse.h"
 #include "settings/loading.h"
@@ -89,7 +89,7 @@ START_TEST(wrong_values)
 }
 END_TEST
 
-/* Sessions keep their headers only where they are asked for. */
+/* Sessions keep their headers only where a use asks for them. */
 START_TEST(a_use_is_noted)
 {
     struct loading loading;

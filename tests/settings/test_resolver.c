@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directives `resolver` and `resolver_timeout`: what is refused, what is inherited, and which
- * resolvers a worker will have. */
+/* The directives `resolver` and `resolver_timeout`: refusals, inheritance, and the resolvers needed
+ * by a worker. */
 #include "names/client.h"
 #include "names/names.h"
 #include "settings/loading.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `server_name`, and servers that share an address: which of them is the default server, and what
- * an operator is told of the others. */
+/* `server_name`, and servers that share an address: the default server, and the warnings about the
+ * rest. */
 #include "settings/loading.h"
 #include "support/test.h"
 #include "text/regex.h"
@@ -102,7 +102,7 @@ START_TEST(an_address_has_a_default_server)
     struct loading loading;
 
     loading_begin(&loading);
-    /* the first one, or the one that is marked */
+    /* the first server, or the server marked as the default */
     accept_text(&loading,
         STREAM("server { listen 80; server_name a; }", "server { listen 80; server_name b; }"),
         UNREACHED("0.0.0.0:80", "/main:2") "/main:3:17\n");

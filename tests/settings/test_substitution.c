@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `env_substitution`: which words of a configuration have their variables replaced, and when. */
+/* `env_substitution`: the words of a configuration in which variables are replaced, and when. */
 #include "features/map/map.h"
 #include "settings/loading.h"
 #include "support/test.h"
@@ -80,7 +80,7 @@ START_TEST(it_holds_for_all_of_the_configuration)
     refuse_text(&loading, "include other;" REST,
         "\"env_substitution\" must stand in the main file, not in one that it includes in "
         "/other:1:1\n");
-    /* the command line is a text of its own, which is read first */
+    /* the command line is a text of its own, read first */
     loading.options.globals = "env_substitution on; worker_processes ${WORKERS};";
     accept_text(&loading, "max_generations ${WORKERS};" REST, "");
     ck_assert_int_eq(loading.cycle->core.worker_processes, 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Groups of servers: which one a directive leads to, what belongs together in a block, and what
- * workers need for it. Wrong values of single directives: wrong_upstream.def. */
+/* Groups of servers: the group of a directive, contradictions in a block, and the workers' needs.
+ * Wrong values of single directives: wrong_upstream.def. */
 #include "features/features.h"
 #include "features/upstream/upstream.h"
 #include "names/client.h"
@@ -308,7 +308,7 @@ START_TEST(groups_share_a_zone)
 }
 END_TEST
 
-/* Writes a group of so many servers that have a zone of this size, and none else. */
+/* Writes a group of n servers with a zone of the size, and nothing else. */
 static void write_group(
     char *text, size_t room, const char *name, unsigned servers, const char *size)
 {
@@ -341,7 +341,7 @@ START_TEST(a_zone_has_room_for_its_servers)
 }
 END_TEST
 
-/* Circles that clients never leave are mistakes; a server that some client may leave is none. */
+/* Circles never left by clients are mistakes; a server left by some clients is not. */
 START_TEST(a_circle_is_refused)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `user`: this program has accounts of its own, and says itself whether it is root. */
+/* `user`: the program has fake accounts, and itself decides whether it is root. */
 #include "settings/answers.h"
 #include "settings/loading.h"
 #include "support/test.h"
@@ -19,7 +19,7 @@ uid_t geteuid(void)
     return machine.root ? 0 : 1000;
 }
 
-/* Everybody but those whose name begins with "no_such"; the group is that of www. */
+/* Every user except names with the prefix "no_such"; the group is www's. */
 struct passwd *getpwnam(const char *name)
 {
     static struct passwd user = { .pw_uid = 33, .pw_gid = 34 };
@@ -37,7 +37,7 @@ struct group *getgrnam(const char *name)
     return strcmp(name, "www") == 0 ? &same : NULL;
 }
 
-/* The group that was asked with, and two more. */
+/* The group of the question, and two more. */
 int getgrouplist(const char *name, gid_t gid, gid_t *groups, int *n)
 {
     (void)name;
@@ -67,7 +67,7 @@ START_TEST(a_user_has_a_group)
 
     machine.root = true;
     loading_begin(&loading);
-    accept_text(&loading, "user www; events { }", ""); /* the group of the same name, as nginx */
+    accept_text(&loading, "user www; events { }", ""); /* the group of that name, as nginx */
     check_user(&loading, "www", 33, 35);
     accept_text(&loading, "user www adm; events { }", "");
     check_user(&loading, "www", 33, 4);
@@ -130,7 +130,7 @@ START_TEST(others_cannot_choose_a_user)
 }
 END_TEST
 
-/* A configuration check notes answers for the reading that follows it. */
+/* A configuration check notes answers for the later reading. */
 START_TEST(what_a_check_has_noted_is_not_asked_again)
 {
     struct check_progress progress = { .done = false };

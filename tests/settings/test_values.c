@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of directives about values that they cannot use, and what odd ones mean. */
+/* Messages of directives about unusable values, and the meaning of odd values. */
 #include "settings/loading.h"
 #include "settings/samples.h"
 #include "support/test.h"
@@ -160,7 +160,7 @@ static const struct wrong wrong_upstream[] = {
 #include "settings/wrong_upstream.def"
 };
 
-/* They take anything, nothing, or have a test of their own. */
+/* Directives that take anything, nothing, or have their own test. */
 static const char *const exempt[] = { "events", "geo", "include", "listen", "map", "server", "set",
     "split_clients", "stream", "user", "daytime", "discard", "echo", "file", "pass", "resolver",
     "resolver_timeout", "return", "server_name", "stub_status", "access_log", "log_format",
@@ -168,8 +168,8 @@ static const char *const exempt[] = { "events", "geo", "include", "listen", "map
     "upstream", "least_conn", "match", "proxy_bind", "proxy_download_rate", "proxy_pass",
     "proxy_protocol", "proxy_upload_rate" };
 
-/* A configuration on one line with the directive in the first place where it may stand. Returns the
- * column of its first value. */
+/* A configuration on a single line with the directive in its first allowed place. Returns the
+ * column of the first value. */
 static unsigned wrap_directive(char text[512], unsigned at, const char *name, const char *values)
 {
     const char *before = "", *behind = " events { }";
@@ -361,7 +361,7 @@ START_TEST(the_control_socket_lies_beside_the_pid_file)
 }
 END_TEST
 
-/* A mistake in it does not hide the pid. */
+/* A mistake in the value does not hide the pid. */
 START_TEST(a_wrong_control_socket_does_not_hide_the_pid)
 {
     struct loading loading;

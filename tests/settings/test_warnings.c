@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Configurations that are accepted, and hardly mean what they say: each has a warning, and what is
- * near to it has none. */
+/* Accepted configurations with a doubtful meaning: each has a warning, and near variants have
+ * none. */
 #include "settings/loading.h"
 #include "support/test.h"
 
