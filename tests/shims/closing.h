@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells shims which descriptors this process closes, because the kernels that they stand for forget
- * a closed descriptor, even where another one has the same file. */
+/* Tells shims which descriptors the process closes, because the imitated kernels forget a closed
+ * descriptor, even where another descriptor has the same file. */
 #pragma once
 
 /* Registers a function to be called before the descriptors from first to last are closed; a second

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The /dev/poll driver of illumos for tests, to the manual page poll(4D). A handle has a set of
- * descriptors, which is asked by poll(2): the rules of a set are poll's, down to descriptors that
- * were closed (POLLNVAL) or are another file's by now, of which epoll(7) knows nothing.
- *
- * A handle is the writing end of a pipe that nobody reads, so that polling it tells POLLERR, as
- * the manual says. It serves the process that has opened it alone: in a child of fork() each
- * operation fails with EACCES. */
+ * descriptors, asked by poll(2): the rules of a set are poll's, down to closed descriptors
+ * (POLLNVAL) or reused ones, unknown to epoll(7). A handle is the writing end of an unread pipe, so
+ * that polling the handle reports POLLERR, as in the manual. The handle serves only its opener: in
+ * a child of fork() every operation fails with EACCES. */
 #include "shims/closing.h"
 
 #include <sys/devpoll.h>
@@ -33,7 +31,7 @@ struct handle {
     size_t n, room_n;
     int *places; /* by descriptor: where it is in the set, from 1; 0: nowhere */
     size_t place_n;
-    size_t begin; /* place where the next search begins, so that no descriptor starves others */
+    size_t begin; /* start of the next search, so that no descriptor starves others */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
@@ -158,8 +156,8 @@ static void remove_entry(struct handle *handle, struct pollfd *entry)
     *entry = last;
 }
 
-/* Carries one written entry out. Descriptors that cannot be are not in the set, and removing what
- * is not there is no mistake. */
+/* Carries out a written entry. Impossible descriptors are not in the set, and removing an absent
+ * descriptor is no mistake. */
 static bool change_set(struct handle *handle, const struct pollfd *change)
 {
     struct pollfd *entry = find_entry(handle, change->fd);

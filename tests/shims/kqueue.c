@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queues of the shim, and the notes of each. A queue is of the process that has made it: a
- * child of fork() has neither it nor its descriptor. Closing a descriptor drops its notes. */
+/* The queues of the shim, with their notes. A queue belongs to its maker's process: a child of
+ * fork() has neither queue nor descriptor. Closing a descriptor drops its notes. */
 #include "shims/kqueue.h"
 
 #include "shims/closing.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The filters of the shim: how each is told of a change, and when its condition holds. What Linux
- * does not say is guessed: an error of a socket, which could be read only by taking it from the
- * owner, and the number of clients that wait at a unix listener. EVFILT_SIGNAL sees signals that
- * are blocked, and not those that a handler takes at once. */
+/* The filters of the shim: the trigger of a change, and the condition. Facts missing in Linux are
+ * guessed: an error of a socket, only readable by taking it from the owner, and the number of
+ * clients waiting at a unix listener. EVFILT_SIGNAL sees blocked signals, and no signals taken at
+ * once by a handler. */
 #include "shims/kqueue.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static int set_timer(struct knote *note)
     return timerfd_settime(note->fd, 0, &spec, NULL) == -1 ? errno : 0;
 }
 
-/* Watches the note's own descriptor, which was just made. */
+/* Watches the note's own descriptor, just made. */
 static int watch_own(struct kqueue *queue, struct knote *note, uint32_t events)
 {
     struct epoll_event event = { .events = events };
@@ -197,7 +197,7 @@ static bool run_read(struct knote *note, struct kevent *event)
     return true;
 }
 
-/* Whether this end has ended what it sends. */
+/* Whether the end has shut down its sending half. */
 static bool has_shut(int fd)
 {
     switch (tcp_of(fd).tcpi_state) {

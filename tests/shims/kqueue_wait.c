@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kevent(2): applies the changes in their order, then takes from the line what holds, and waits
- * while that is nothing. As in FreeBSD a change's error is an event where there is room for it, and
- * then nothing else is returned. */
+/* kevent(2): applies the changes in order, then takes the true conditions from the line, and waits
+ * while there are none. As in FreeBSD a change's error is an event where there is room for the
+ * event, and then nothing else is returned. */
 #include "shims/kqueue.h"
 
 #include "base/compiler.h"
@@ -26,7 +26,7 @@ static int apply_changes(struct kqueue *queue, const struct kevent *changes, int
     int n = 0;
 
     for (int i = 0; i < change_n; i++) {
-        struct kevent change = changes[i]; /* a copy: changes and events may be one list */
+        struct kevent change = changes[i]; /* a copy: changes and events may share a list */
         int error = kqueue_change(queue, &change);
 
         if (error == 0 && (change.flags & EV_RECEIPT) == 0)
@@ -43,7 +43,7 @@ static int apply_changes(struct kqueue *queue, const struct kevent *changes, int
     return n;
 }
 
-/* Activates the notes that an epoll tells of. */
+/* Activates the notes with events in an epoll. */
 static void take_told(struct kqueue *queue, const struct epoll_event *told, int n, int filter)
 {
     struct knote *note;
@@ -87,7 +87,7 @@ static void take_writers(struct kqueue *queue)
     } while (n == (int)countof(told));
 }
 
-/* Takes what holds; a note that stays active goes to the line's end. */
+/* Takes the notes whose condition holds; a note that stays active goes to the line's end. */
 static int collect_events(struct kqueue *queue, struct kevent *events, int event_n)
 {
     struct knote *note, *last = TAILQ_LAST(&queue->line, knote_list);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Event ports of illumos for tests, to the manual pages port_create(3C), port_associate(3C),
- * port_send(3C) and port_alert(3C), over epoll(7); port_queue.c has port_get(3C).
- *
- * A port's descriptor is an epoll set, in which each association is one-shot; what has happened
- * stands in a queue until it is retrieved. What the kernel knows of an association that is over (of
- * a descriptor that was closed, or associated anew) is told by a serial number, and dropped. */
+ * port_send(3C) and port_alert(3C), over epoll(7); port_queue.c has port_get(3C). A port's
+ * descriptor is an epoll set with one-shot associations; events stand in a queue until retrieved.
+ * The kernel's events of an ended association (of a closed descriptor, or associated anew) are
+ * recognized by a serial number, and dropped. */
 #include "shims/closing.h"
 #include "shims/port_private.h"
 
@@ -36,7 +35,7 @@ struct port *port_find(int fd)
     return port;
 }
 
-/* Ends what this process has associated of the descriptors from first to last. */
+/* Ends the process's associations of the descriptors from first to last. */
 static void end_own(struct shared_port *shared, unsigned first, unsigned last)
 {
     pthread_mutex_lock(&shared->lock);
@@ -46,8 +45,8 @@ static void end_own(struct shared_port *shared, unsigned first, unsigned last)
     pthread_mutex_unlock(&shared->lock);
 }
 
-/* Forgets what this process closes: associations of the descriptors from first to last, and ports
- * with all that it has associated there. */
+/* Forgets the descriptors closed by the process: associations of the descriptors from first to
+ * last, and closed ports with all their associations from the process. */
 static void forget_closed(unsigned first, unsigned last)
 {
     struct port **link = &ports, *closed = NULL, *port;
@@ -120,8 +119,8 @@ int port_create(void)
     return port->fd;
 }
 
-/* Makes the bell when it is first rung: most ports have events of descriptors alone. Children that
- * have it from their parent ring the same. */
+/* Makes the bell at the first ring: most ports have events of descriptors alone. Children inherit
+ * the bell and ring the same. */
 static bool has_bell(struct port *port)
 {
     struct epoll_event bell = { .events = EPOLLIN | EPOLLET, .data.u64 = BELL };

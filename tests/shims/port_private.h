@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An event port of the shim: what both of its files know. Associations and queue lie in memory that
- * is shared with children of fork(), as a port is; its lock is held by who touches them. */
+/* An event port of the shim: declarations for both of its files. Associations and queue lie in
+ * memory shared with children of fork(), as a port is; the lock is held by any user of them. */
 #pragma once
 
 #include <port.h>
@@ -10,15 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Descriptors that can be associated, and events of the program's own that can wait. An event of
- * the queue has a number, which below OBJECTS_MAX is that of its descriptor. */
+/* The most associated descriptors, and the most waiting events of the program. An event of the
+ * queue has a number: below OBJECTS_MAX its descriptor. */
 #define OBJECTS_MAX (1 << 20)
 #define SENT_MAX 4096
 #define NONE (-1)
 
 struct item {
     int next, previous; /* in the queue; or `next` in the list of free ones */
-    int queued;         /* numbers, since a test of attackers writes there whatever it likes */
+    int queued;         /* numbers, because a test of attackers overwrites them at will */
     int revents;
     void *user;
     /* of an association: */
@@ -38,7 +38,7 @@ struct shared_port {
     void *alert_user;
     int waiting_n;   /* waiters, to be told of the queue and of alerts */
     int first, last; /* the queue */
-    int first_free;  /* free one for an event of the program's own */
+    int first_free;  /* a free number for an event of the program's own */
     int sent_n;      /* events of the program from here on have never been used */
     int object_n;    /* descriptors from here on have never been associated */
     struct item items[OBJECTS_MAX + SENT_MAX];
@@ -57,14 +57,14 @@ struct port {
 
 /* Returns the port of a descriptor; NULL with EBADF or EBADFD. */
 struct port *port_find(int fd);
-/* Wakes those who wait, to look at the queue. */
+/* Wakes the waiters, to look at the queue. */
 void port_ring(struct port *port);
 
 /* port_queue.c: */
 void port_enqueue(struct shared_port *shared, int i, int revents);
 /* Ends an association, or takes an event of the program's own out of the queue. */
 void port_end(struct shared_port *shared, int i);
-/* Whether the descriptor is, in this process, the file that was associated. */
+/* Whether the descriptor is, in the current process, the associated file. */
 bool port_is_same_file(const struct item *item, int fd);
 /* Sets errno; returns -1. */
 int port_fail(int error);

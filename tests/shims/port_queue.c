@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue of an event port of the shim, and port_get(3C): what epoll tells is moved to the queue,
- * from which it is retrieved in order. An event that this process cannot retrieve, of a descriptor
- * that it has not inherited, stays there for the others. */
+/* The queue of an event port of the shim, and port_get(3C): epoll's events are moved to the queue,
+ * and retrieved in order. An event not retrievable by the process, for lack of the descriptor,
+ * stays there for others. */
 #include "shims/port_private.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ void port_end(struct shared_port *shared, int i)
     shared->items[i].associated = false;
 }
 
-/* Whether the descriptor is, in this process, the file that was associated. */
+/* Whether the descriptor is, in the current process, the associated file. */
 bool port_is_same_file(const struct item *item, int fd)
 {
     struct stat status;
@@ -67,8 +67,8 @@ bool port_is_same_file(const struct item *item, int fd)
     return fstat(fd, &status) == 0 && status.st_dev == item->device && status.st_ino == item->inode;
 }
 
-/* Whether this process can retrieve the event. That of a descriptor which its owner has closed is
- * dropped, and so is its association. */
+/* Whether the process can retrieve the event. An event of a descriptor closed by its owner is
+ * dropped, with the association. */
 static bool is_retrievable(struct shared_port *shared, int i)
 {
     const struct item *item = &shared->items[i];
@@ -80,7 +80,7 @@ static bool is_retrievable(struct shared_port *shared, int i)
     return false;
 }
 
-/* Counts the events that this process can retrieve, but no more than `most`. */
+/* Counts the events retrievable by the process, up to `most`. */
 static uint_t count_events(struct shared_port *shared, uint_t most)
 {
     uint_t n = 0;
@@ -159,8 +159,9 @@ static int harvest_all(struct port *port)
     return n;
 }
 
-/* Takes the alert, or the events if there are as many as wanted, or `anyway`. False: none are, and
- * the caller is one that waits, until end_wait(). Others that wait are woken for what is left. */
+/* Takes the alert, or the events if there are as many as wanted, or `anyway`. False: none, and
+ * the caller counts as waiting, until end_wait(). Further waiters are woken for the remaining
+ * events. */
 static bool take_events(
     struct port *port, port_event_t list[], uint_t max, uint_t *n, uint_t wanted, bool anyway)
 {

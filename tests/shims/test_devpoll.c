@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shim of /dev/poll against its manual page, poll(4D). */
+/* The shim of /dev/poll against the manual page, poll(4D). */
 #include "support/test.h"
 
 #include <sys/devpoll.h>
@@ -20,7 +20,7 @@ static int open_poll(void)
     return fd;
 }
 
-/* A pair of which the first end is readable. */
+/* A pair with a readable first end. */
 static void make_readable(int fds[2])
 {
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);

@@ -441,7 +441,7 @@ static void use_inherited(int port, const int fds[2])
     int own[2];
 
     ck_assert_int_eq(port_dissociate(port, PORT_SOURCE_FD, (uintptr_t)fds[0]), -1);
-    ck_assert_int_eq(errno, EACCES); /* the owner is who has made it first */
+    ck_assert_int_eq(errno, EACCES); /* the owner is the first to have associated */
     associate(port, fds[0], POLLIN, 2);
     ck_assert_int_eq(port_dissociate(port, PORT_SOURCE_FD, (uintptr_t)fds[0]), -1);
     ck_assert_int_eq(errno, EACCES);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stand-in for <sys/devpoll.h> of illumos, poll(4D), whose driver shims/devpoll.c imitates. The
- * driver is used by open(), write() and ioctl(): in a file that includes this header these go to
- * the shim, which passes on whatever is not its own. So that file is what it would be on illumos,
- * and no other file notices anything. */
+/* A stand-in for <sys/devpoll.h> of illumos, poll(4D), with shims/devpoll.c as the driver. The
+ * driver is used by open(), write() and ioctl(): in a file with this header these go to the shim,
+ * which passes on calls for foreign descriptors. So the file is unchanged from illumos, and no
+ * further file notices anything. */
 #pragma once
 
 #include <fcntl.h>
