@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Zones that a test declares, as a configuration does. */
+/* Zones declared by a test, as by a configuration. */
 #pragma once
 
 #include "shm/zone.h"

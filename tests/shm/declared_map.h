@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Maps that a test declares, opens and uses. */
+/* Maps declared, opened and used by a test. */
 #pragma once
 
 #include "shm/declared.h"

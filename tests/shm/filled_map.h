@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A map with keys, of which each is its own value; the test defines `shape` and KEYS. */
+/* A map with keys; the value of a key is the key itself; the test defines `shape` and KEYS. */
 #pragma once
 
 static enum shm_map_status set_key(struct shm_map *map, uint32_t key)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits for tests and fuzzers: their counts, and checks that their shards are whole. */
+/* Limits for tests and fuzzers: counts, and checks that the shards are whole. */
 #pragma once
 
 #include "shm/limit_private.h"
@@ -62,7 +62,7 @@ static inline uint64_t limit_used(const struct shm_limit *limit)
     return n;
 }
 
-/* Asserts that all shards are whole; the caller is their only user. */
+/* Asserts whole shards; the caller is the only user. */
 static inline void limit_check(struct shm_limit *limit)
 {
     for (uint32_t shard = 0; shard < limit->table.shard_n; shard++) {

@@ -35,7 +35,7 @@ static inline void limit_unmap(void *memory, const struct shm_limit_shape *shape
     ck_assert_int_eq(munmap(memory, shm_limit_kind.size(shape)), 0);
 }
 
-/* Makes a handle, of a worker that lives. */
+/* Makes a handle of a living worker. */
 static inline struct shm_limit *limit_open(
     void *memory, const struct shm_limit_shape *shape, uint32_t slot, uint32_t serial)
 {

@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-/* Counts the entries of a chain, each of which must be the shard's, and of the right bucket. */
+/* Counts the entries of a chain; all must be the shard's, and of the right bucket. */
 static uint32_t check_chain(struct shm_map *map, uint32_t shard, uint32_t bucket, uint64_t *bytes)
 {
     uint32_t n = 0, i = ZONE_LOAD(shm_map_buckets(map, shard)[bucket]);
@@ -51,7 +51,7 @@ static uint32_t check_shard(struct shm_map *map, uint32_t shard)
     return count + 1;
 }
 
-/* Counts the entries that are kept back, which are a shard's, but neither in a chain nor spare. */
+/* Counts the entries kept back: a shard's, but neither in a chain nor spare. */
 static uint32_t count_kept(struct shm_map *map)
 {
     uint32_t n = 0;

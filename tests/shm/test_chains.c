@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of chains: found once, by the key, the tag and the time that they were noted with. */
+/* The table of chains: found once, by the key, the tag and the time of the note. */
 #include "shm/chains.h"
 
 #include "support/test.h"
@@ -60,7 +60,7 @@ START_TEST(a_later_chain_takes_the_place)
 }
 END_TEST
 
-/* A worker that writes while another does, or anything at all, makes an entry that fits no key. */
+/* A worker writing at the same time, or anything at all, makes an entry that fits no key. */
 START_TEST(half_an_entry_is_none)
 {
     chains_put(&chains, 1, TAG, 1, NOW);

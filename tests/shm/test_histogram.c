@@ -125,7 +125,7 @@ START_TEST(a_counter_that_goes_back_makes_no_time)
 }
 END_TEST
 
-/* The limit of times that are only counted is in microseconds, whatever the rate. */
+/* The limit of purely counted times is in microseconds, at any rate. */
 START_TEST(the_limit_is_a_time)
 {
     heartbeat.rate = 12345; /* 340 ticks a microsecond */

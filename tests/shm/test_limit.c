@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits as several workers use them one after the other. */
+/* Limits used by several workers in turn. */
 #include "shm/limits.h"
 
 #include "base/compiler.h"
@@ -201,7 +201,7 @@ START_TEST(a_changed_rate_holds_soon)
     ck_assert_int_eq(shm_limit_pass(after, "k", 1, now, &fast), SHM_LIMIT_OK);
     ck_assert_int_eq(shm_limit_pass(after, "k", 1, now, &fast), SHM_LIMIT_REACHED);
     ck_assert_int_eq(shm_limit_pass(after, "k", 1, now + SECOND / 100, &fast), SHM_LIMIT_OK);
-    /* servers of one configuration have the account in common, whatever their rates */
+    /* servers of the same configuration share an account, at any rate */
     after->rate_most_ns = slow.burst_ns + slow.interval_ns;
     ck_assert_int_eq(shm_limit_pass(after, "l", 1, now, &slow), SHM_LIMIT_OK);
     ck_assert_int_eq(shm_limit_pass(after, "l", 1, now, &fast), SHM_LIMIT_REACHED);
@@ -229,7 +229,7 @@ START_TEST(accounts_are_given_up_when_they_are_settled)
     }
     ck_assert_int_eq(pass(limit, "last", 6 * SECOND, 0), SHM_LIMIT_FULL);
     ck_assert_uint_eq(limit_sum(limit, "k", 1), 1);
-    /* a key whose account matters stays when its last session has gone */
+    /* a key with a relevant account stays after its last session */
     ck_assert_int_eq(pass(limit, "k", 6 * SECOND, 0), SHM_LIMIT_OK);
     shm_limit_give(limit, count, 6 * SECOND);
     ck_assert_uint_eq(limit_used(limit), 8);
@@ -264,7 +264,7 @@ START_TEST(another_shape_is_another_zone)
 }
 END_TEST
 
-/* The next worker repairs what one leaves that is killed within a call. */
+/* The next worker repairs the leftovers of a worker killed within a call. */
 START_TEST(a_dead_holder_is_not_waited_for)
 {
     void *memory = limit_memory(&small);
@@ -290,7 +290,7 @@ START_TEST(a_dead_holder_is_not_waited_for)
 }
 END_TEST
 
-/* A unit whose key is of another shard can be nobody's: a repair frees it. */
+/* A unit with a foreign shard's key belongs to nobody: a repair frees it. */
 START_TEST(a_unit_of_another_shard_is_freed)
 {
     void *memory = limit_memory(&great);

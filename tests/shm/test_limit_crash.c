@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that are killed and stopped while they count sessions, as often as SOAK_KILLS says. An
- * independent count, which each worker adds to when it has been told that a session may begin, and
- * subtracts from before it gives that back, never exceeds the limit; and when all have died, all of
- * it is there again. */
+/* Workers killed and stopped while they count sessions, SOAK_KILLS times. An independent count,
+ * raised by a worker after the permission for a session, and lowered before the session is given
+ * back, never exceeds the limit; and after all deaths the whole limit is there again. */
 #include "shm/limits.h"
 
 #include <sched.h>
@@ -102,7 +101,7 @@ static void spawn_worker(struct soak *soak, uint32_t worker)
         work(soak, worker);
 }
 
-/* The sessions of a worker end with its process, before the master hears of its death. */
+/* The sessions of a worker end with the process, before the master hears of the death. */
 static void kill_worker(struct soak *soak, uint32_t worker)
 {
     int status = kill_child(soak->pids[worker]);
@@ -132,7 +131,7 @@ static void let_work(struct soak *soak, uint32_t worker)
     }
 }
 
-/* A worker that holds a lock perhaps, and from which it is taken. */
+/* A worker possibly holding a lock, to be taken from it. */
 static void stop_worker(struct soak *soak, uint32_t worker)
 {
     ck_assert_int_eq(kill(soak->pids[worker], SIGSTOP), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks owned by worker slots: one holder at a time, and taken back from dead ones. */
+/* Locks owned by worker slots: a single holder at a time, and taken back from dead holders. */
 #include "shm/shared.h"
 #include "support/test.h"
 
@@ -17,7 +17,7 @@ START_TEST(it_is_held_by_one)
     uint64_t b = shm_lock_word((struct slot_id) { 1, 1 }, 0);
 
     ck_assert(shm_lock_take(&lock, 0, a));
-    ck_assert(!shm_lock_take(&lock, 0, a)); /* held: its holder cannot take it again either */
+    ck_assert(!shm_lock_take(&lock, 0, a)); /* held: the holder cannot take the lock again either */
     ck_assert(!shm_lock_take(&lock, 0, b));
     shm_lock_release(&lock, a);
     ck_assert(shm_lock_take(&lock, 0, b));
@@ -120,7 +120,7 @@ START_TEST(it_keeps_processes_apart)
     struct guarded *guarded;
 
     ck_assert_ptr_nonnull(shared);
-    /* the room of a slot that nobody uses here */
+    /* the room of a slot unused here */
     guarded = (struct guarded *)(void *)shared_slot(shared, (struct slot_id) { 100, 1 });
     for (unsigned w = 0; w < WORKERS; w++) {
         pid_t pid = fork();

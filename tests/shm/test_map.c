@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of a map, made by one process. */
+/* The calls of a map, by a single process. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "support/test.h"
@@ -165,7 +165,7 @@ START_TEST(versions_tell_every_state_from_every_other)
     ck_assert_int_eq(replace_key(map, "a", first, "x", &second), SHM_MAP_OK);
     ck_assert_uint_ne(first, second);
     ck_assert_int_eq(replace_key(map, "a", first, "z", NULL), SHM_MAP_CHANGED);
-    /* the same value again, but not the same state */
+    /* the value again, but a different state */
     ck_assert_int_eq(shm_map_delete(map, "a", 1, 1), SHM_MAP_OK);
     ck_assert_int_eq(shm_map_set(map, "a", 1, 1, "x", 1, 0, &third), SHM_MAP_OK);
     ck_assert_uint_eq(version_of(map, "a"), third);

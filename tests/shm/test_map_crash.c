@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers are killed while they write, as often as SOAK_KILLS says. What a call has told its
- * caller stays true, and what a killed one was about has been done or not. */
+/* Workers are killed while they write, SOAK_KILLS times. Results of calls stay true, and a killed
+ * worker's call was done or not. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "support/test.h"
@@ -17,11 +17,11 @@
 #define STEPS_MOST 400 /* updates of a worker between two kills */
 
 #define WORKERS 3
-#define ORPHAN 2     /* a worker some of whose deaths are told late: its locks are taken */
+#define ORPHAN 2     /* a worker with some deaths reported late: its locks are taken */
 #define KEYS 8       /* keys of a worker */
 #define SUMS 4       /* to which all add */
-#define GARBAGE 50   /* keys that have expired when they are set, for which there is no room */
-#define LOG_MOST 150 /* bytes of a worker's log, which it then begins anew */
+#define GARBAGE 50   /* keys already expired when they are set, without room */
+#define LOG_MOST 150 /* bytes of a worker's log, after which it begins anew */
 #define CAPACITY (WORKERS * KEYS + WORKERS + SUMS + 8)
 #define NOW 5
 
@@ -29,9 +29,9 @@
 static const struct shm_map_shape shapes[] = { { CAPACITY, 16, 200, 0 },
     { CAPACITY, 16, 200, CAPACITY + WORKERS } };
 
-/* Tells what a worker did with a key of its own. The states are numbered. */
+/* Notes a worker's progress with a key of its own. The states are numbered. */
 struct line {
-    _Atomic uint32_t begun; /* the state that it is about to make */
+    _Atomic uint32_t begun; /* the state about to be made */
     _Atomic uint32_t done;  /* the last that it has made */
     uint32_t latest;        /* no state of this number or below will be made */
 };
@@ -60,7 +60,7 @@ struct value {
     unsigned char filler[180];
 };
 
-/* A key is absent in its first state, and in each fifth. */
+/* A key is absent in its first state, and in every fifth. */
 static bool is_absent(uint32_t state)
 {
     return state % 5 == 0;
@@ -91,7 +91,7 @@ static size_t key_of(char name[16], uint32_t worker, uint32_t key)
     return (size_t)snprintf(name, 16, "w%uk%u", worker, key);
 }
 
-/* Returns 0 and the state that the key is in (0: absent), or what is wrong. */
+/* Returns 0 and the state of the key (0: absent), or the fault. */
 static int read_state(struct shm_map *map, uint32_t worker, uint32_t key, uint32_t *state)
 {
     struct value value;
@@ -161,7 +161,7 @@ static void work_on_sum(struct shm_map *map, struct ledger *ledger, uint32_t wor
     ledger->done[worker][sum]++;
 }
 
-/* Returns the log's length, or what is wrong, which is negative. */
+/* Returns the log's length, or a negative number for the fault found. */
 static int read_log(struct shm_map *map, uint32_t worker, uint64_t *version)
 {
     unsigned char value[LOG_MOST];
@@ -181,7 +181,7 @@ static int read_log(struct shm_map *map, uint32_t worker, uint64_t *version)
     return (int)item.n;
 }
 
-/* Appends a byte to the worker's log, or deletes it where it is full. */
+/* Appends a byte to the worker's log, or deletes a full log. */
 static void work_on_log(struct shm_map *map, struct ledger *ledger, uint32_t worker)
 {
     uint32_t n = ledger->log_done[worker];
@@ -309,7 +309,7 @@ static void check_all(struct soak *soak)
     check_room(soak->map, CAPACITY);
 }
 
-/* Until it has done something, less or more. */
+/* Until the worker has done some work, less or more. */
 static void let_work(struct soak *soak, uint32_t worker)
 {
     uint64_t until = soak->ledger->steps[worker] + random_below(&soak->random, STEPS_MOST);

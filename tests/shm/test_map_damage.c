@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Maps into which somebody writes who should not: locks of holders that never move, links, lengths
- * and owners that cannot be. Calls end soon, within the map, and it becomes whole again. */
+/* Maps with foreign writes: locks of holders that never move, impossible links, lengths and owners.
+ * Calls end soon, within the map, and it becomes whole again. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "support/test.h"
@@ -13,7 +13,7 @@
 
 #define CAPACITY 200
 #define KEYS 90
-#define BOUND_MS 200 /* naps of a process for holders that stand still */
+#define BOUND_MS 200 /* naps of a process for stopped holders */
 #define OTHER 7      /* slot of a process that lives */
 #define WRITERS 3
 #define WRITES 200000
@@ -36,7 +36,7 @@ static void check_naps(void)
 
 #include "shm/filled_map.h"
 
-/* Makes each call, for each key; what they return is open. */
+/* Makes each call, for each key; any result is allowed. */
 static void call_all(struct shm_map *map)
 {
     for (uint32_t key = 0; key < KEYS; key++) {
@@ -51,7 +51,7 @@ static void call_all(struct shm_map *map)
     test_require(shm_map_count(map) <= map->table.entry_n);
 }
 
-/* Fills it as far as that goes, and empties it. */
+/* Fills the map as far as possible, and empties it. */
 static void fill_and_empty(struct shm_map *map, uint64_t now)
 {
     for (uint32_t key = 1000; key < 1000 + CAPACITY; key++)
@@ -110,7 +110,7 @@ START_TEST(a_forged_holder_is_not_waited_for_long)
 }
 END_TEST
 
-/* A child that has locked what the key needs, and stands still. */
+/* A stopped child that has locked the key's shard or the pool. */
 static pid_t stopped_holder(struct shm_map *map, uint32_t shard, bool pool)
 {
     pid_t pid = fork_child();
@@ -217,7 +217,7 @@ static void other_hashes(struct shm_map *map)
         shm_map_entry_at(map, i)->hash ^= UINT64_MAX;
 }
 
-/* A sweep is the first to come upon them. */
+/* A sweep is the first to find them. */
 static void other_hashes_swept(struct shm_map *map)
 {
     other_hashes(map);
@@ -251,7 +251,7 @@ static void spare_of_others(struct shm_map *map)
         map->shards[i].spare = (i + 1) % map->table.shard_n + 1;
 }
 
-/* The next state would be written over the one that is read. */
+/* The next state would be written over the state in use. */
 static void spare_in_use(struct shm_map *map)
 {
     for (uint32_t i = 0; i < map->table.shard_n; i++)
@@ -310,7 +310,7 @@ static void everything(struct shm_map *map)
     memset(map->pool, 0xff, shm_map_kind.size(&shape) - segment_pages(shm_map_kind.header));
 }
 
-/* What lies before the entries that no key of this map has. */
+/* Words of the pool before the entries that no key of the map uses. */
 static size_t used_words(const struct shm_map *map)
 {
     char *end = map->table.entries + map->touched_most * map->table.stride;
@@ -379,7 +379,7 @@ START_TEST(damage_is_found_and_mended)
 }
 END_TEST
 
-/* Finds an entry that is the first of a chain, with another behind it. */
+/* Finds an entry that is the first of a chain, with a second behind it. */
 static uint32_t first_of_two(struct shm_map *map)
 {
     for (uint32_t i = 0; i < map->table.shard_n * map->table.bucket_n; i++)
@@ -411,7 +411,7 @@ START_TEST(an_entry_of_nobody_is_found_when_its_key_is_set)
 }
 END_TEST
 
-/* Another process's header is not believed either, where it says how large the map is. */
+/* A foreign process's header is not believed either about the map's size. */
 START_TEST(nothing_in_memory_says_where_things_are)
 {
     struct shm_map *map = filled_map();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The log of a map's changes: all are told in their order, or that some were lost, whenever a
- * writer dies and whatever is written over. */
+/* The log of a map's changes: readers get all in order, or a notice of loss, after any death of a
+ * writer and any damage. */
 #include "shm/map_log.h"
 #include "shm/map_private.h"
 #include "shm/memory.h"
@@ -85,7 +85,7 @@ START_TEST(changes_are_told)
 }
 END_TEST
 
-/* A key that a sweep removes has expired; one that is only seen to have expired is there still. */
+/* A key removed by a sweep has expired; a key only seen to have expired still exists. */
 START_TEST(an_expired_key_is_told_once)
 {
     struct logged a;
@@ -127,11 +127,12 @@ START_TEST(who_is_slow_is_told_of_a_loss)
 }
 END_TEST
 
-/* The record of an empty key is shorter than the others, so that one goes round the end of a ring.
- * It is not within reach of the first records of other shards, which have rings beside it. */
+/* The record of an empty key is shorter than the rest, so that a record goes round the end of a
+ * ring. The record is not within reach of the first records of other shards, whose rings are beside
+ * it. */
 START_TEST(a_record_goes_round)
 {
-    unsigned records = (1u << _i) / RECORD_BYTES; /* before that one, in a ring of 1 << _i bytes */
+    unsigned records = (1u << _i) / RECORD_BYTES; /* before the record, in a ring of that size */
 
     for (int i = 0; i < MAPS; i++) { /* the seed of a map decides the shard of a key */
         struct logged a;
@@ -232,7 +233,7 @@ static void write_for_ever(struct shm_map *map, uint64_t random)
     }
 }
 
-/* The keys that a reader takes to be there, by all that it was told. */
+/* Tracks the keys that exist in a reader's view, by all its records. */
 static void follow(struct logged *a, bool there[KEYS])
 {
     const char *text;
@@ -251,7 +252,7 @@ static void follow(struct logged *a, bool there[KEYS])
     }
 }
 
-/* A reader who follows the log knows the map, though its writers are killed. */
+/* A reader of the log knows the map, despite killed writers. */
 START_TEST(a_killed_writer_leaves_no_reader_wrong)
 {
     bool there[KEYS] = { false };

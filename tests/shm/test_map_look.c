@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The first look of a process at a map that another one has damaged where nobody has met it yet:
- * what is set from then on stays. */
+/* The first look of a process at a map damaged by another process in a place not yet found: values
+ * set from then on stay. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "shm/siphash.h"
@@ -20,7 +20,7 @@
 
 static const struct shm_map_shape shape = { CAPACITY, 16, 32, 0 };
 
-/* Replaces the C library's: who waits for a holder that is only forged has nothing to wait for. */
+/* Replaces the C library's: a wait for a forged holder is pointless. */
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
     (void)time;
@@ -49,7 +49,7 @@ static uint32_t bucket_of(const struct shm_map *map, uint32_t key)
     return table_bucket_of(&map->table, siphash(map->seed, &key, sizeof(key)));
 }
 
-/* The entry of a key that is there. */
+/* The entry of an existing key. */
 static uint32_t entry_of(const struct shm_map *map, uint32_t key)
 {
     uint32_t i = shm_map_buckets(map, shard_of(map, key))[bucket_of(map, key)];
@@ -80,7 +80,7 @@ static void break_key(struct shm_map *map, uint32_t key)
     shm_map_entry_at(map, entry_of(map, key))->bytes[0] ^= 1;
 }
 
-/* The next write to any key of the shard goes where this one is. */
+/* The next write to any key of the shard goes to the entry of `key`. */
 static void make_it_spare(struct shm_map *map, uint32_t key)
 {
     map->shards[shard_of(map, key)].spare = entry_of(map, key);
@@ -119,7 +119,7 @@ static const struct {
     { expire_never, false, false },
 };
 
-/* A process that comes later loses nothing that it sets itself. */
+/* A late process loses none of its own values. */
 START_TEST(damage_costs_only_what_was_there_before)
 {
     struct shm_map *map = filled_map(), later = other_handle(map);
@@ -243,8 +243,7 @@ static void forge_lock(struct shm_map *map, uint32_t shard)
     map->shards[shard].lock.word = UINT64_C(5) << 32 | FORGED;
 }
 
-/* Forges what a map that is full would say; `shard` is the number of shards for the entries in
- * use. */
+/* Forges the counts of a full map; `shard` is the number of shards for the entries in use. */
 static void forge_number(struct shm_map *map, uint32_t shard)
 {
     if (shard == map->table.shard_n) {
@@ -292,7 +291,7 @@ static struct shm_map *map_to_forge(int i)
     return map;
 }
 
-/* The count of one shard, with the number that makes counts a limit, and all of them. */
+/* The count of a single shard, with the limiting number, and of all shards. */
 START_TEST(a_process_that_comes_is_refused_nothing_by_forged_counts)
 {
     struct shm_map *map = map_to_forge(_i), later;
@@ -355,7 +354,7 @@ static void write_at_random(struct shm_map *map, uint64_t *random)
     }
 }
 
-/* The next generation can set all keys, whether this one has met the damage or not. */
+/* The next generation can set all keys, whether the damage was met before or not. */
 START_TEST(what_was_written_at_random_ends_with_its_generation)
 {
     uint64_t random = random_seed();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Maps with a limit of memory, whose entries take pages of their own: long values, what they take,
- * and what is given back. */
+/* Maps with a limit of memory, whose entries take pages of their own: long values, their memory,
+ * and its release. */
 #include "os/memory.h"
 #include "shm/map_private.h"
 #include "shm/memory.h"
@@ -14,7 +14,7 @@
 #define NOW 1
 #define KILLS 30
 
-/* Eight megabytes, and what belongs to the keys. */
+/* Eight megabytes, and the memory of the keys. */
 static const struct shm_map_shape shape = { 200, 16, MB, 8 * 256 + 32 };
 
 static char long_value[SHM_MAP_VALUE_MAX], copy[SHM_MAP_VALUE_MAX];
@@ -29,7 +29,7 @@ static enum shm_map_status delete_key(struct shm_map *map, uint32_t key)
     return shm_map_delete(map, &key, sizeof(key), NOW);
 }
 
-/* Bytes of the map's memory that are there. */
+/* Resident bytes of the map's memory. */
 static size_t resident(const struct shm_map *map)
 {
     static unsigned char pages[1 << 19];
@@ -76,7 +76,7 @@ START_TEST(pages_are_given_back)
 }
 END_TEST
 
-/* A new state of a key needs memory beside the one that it takes the place of. */
+/* A new state of a key needs memory beside the old state */
 START_TEST(memory_is_a_limit)
 {
     struct shm_map *map = map_create(&shape);
@@ -137,7 +137,7 @@ START_TEST(the_longest_value_is_read_and_made_longer)
 }
 END_TEST
 
-/* Two configurations, each with its own limit, share the pages. */
+/* Two configurations with different limits share the pages. */
 START_TEST(a_map_can_be_given_another_memory)
 {
     struct shm_map_shape other = shape;
@@ -176,7 +176,7 @@ START_TEST(a_map_of_no_or_too_little_memory_is_another)
 }
 END_TEST
 
-/* Somebody has written over what the shards say that they take. */
+/* The shards' counts of used memory are overwritten. */
 START_TEST(damaged_counts_are_made_anew)
 {
     struct shm_map *map = map_create(&shape);
@@ -193,7 +193,7 @@ START_TEST(damaged_counts_are_made_anew)
 }
 END_TEST
 
-/* A value is of one byte, and its length tells which. */
+/* A value is a repeated byte, and its length determines the byte. */
 static void write_values(struct shm_map *map, uint64_t random)
 {
     for (;;) {

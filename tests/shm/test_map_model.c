@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Random calls, and after each the map is what a simple model of it is. */
+/* Random calls, and after each call the map equals a simple model. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "support/test.h"
@@ -24,7 +24,7 @@ struct model {
     uint32_t key_n; /* keys 0 to key_n - 1 */
     uint64_t now_ms;
     uint64_t random;
-    uint64_t versions[KEYS]; /* the latest of a key, also of one that has gone */
+    uint64_t versions[KEYS]; /* the latest of a key, also of a deleted key */
     struct state keys[KEYS];
     struct shm_map *map;
 };
@@ -52,7 +52,7 @@ static size_t name_of(char name[16], uint32_t key)
     return (size_t)snprintf(name, 16, "%.*s%u", (int)(key % 7), "abcdefg", key);
 }
 
-/* The answer that a write must have, before anything else is wrong with it. */
+/* The required answer of a write, before any further check. */
 static enum shm_map_status room_for(const struct model *m, const struct state *state)
 {
     return present(m, state) || live(m) < m->capacity ? SHM_MAP_OK : SHM_MAP_FULL;
@@ -183,14 +183,14 @@ static void call_append(struct model *m, uint32_t key)
     memcpy(value, state->value, before);
     memcpy(value + before, &bytes, n);
     status = shm_map_get(m->map, name, name_n, m->now_ms, &item);
-    if (status == SHM_MAP_ABSENT) { /* expired at once: its version is not told */
+    if (status == SHM_MAP_ABSENT) { /* expired at once: the version is not told */
         state->there = false;
         return;
     }
     take_over(m, key, value, before + n, expires_ms, item.version);
 }
 
-/* A walk meets what is there, each key once. */
+/* A walk meets the existing keys, once each. */
 static void call_next(struct model *m)
 {
     struct shm_map_cursor cursor = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several processes at once, none of which dies. */
+/* Several processes at once, without deaths. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "support/test.h"
@@ -49,7 +49,7 @@ START_TEST(sums_are_exact)
 }
 END_TEST
 
-/* Adds one, as a caller would do it who has a state of his own in a value. */
+/* Adds 1, like a caller with a state of his own in a value. */
 static void count_up(struct shm_map *map, int worker)
 {
     map_join(map, 1 + (uint32_t)worker, 1);
@@ -93,7 +93,7 @@ END_TEST
 
 #define VALUE 600
 
-/* Bytes of a value are alike, and its length too says which value it is. */
+/* Bytes of a value are equal, and its length also encodes the value. */
 static void write_values(struct shm_map *map, int writer)
 {
     char value[VALUE];
@@ -161,7 +161,7 @@ START_TEST(no_value_is_seen_half_written)
 }
 END_TEST
 
-/* More keys than fit, of shards that take entries from one another; some expire. */
+/* More keys than fit, in shards that borrow entries; some expire. */
 static void churn_keys(struct shm_map *map, uint64_t seed)
 {
     map_join(map, 1 + (uint32_t)seed, 1);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A death after every instruction of a call.
- *
- * A child makes the call step by step, and each time that it has changed the map the map is copied.
- * Such a copy is what the others would have if the child had been killed there, once they are told
- * so. All copies are looked at; and a few times the child is really killed. */
+/* A death after every instruction of a call. A child makes the call step by step, and after every
+ * change the map is copied. A copy is the map after a kill of the child at the step, once the death
+ * is known. All copies are looked at; and a few times the child is really killed. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "shm/siphash.h"
@@ -21,7 +19,7 @@
 #define KEYS "abcdefghijklmnopqrstuvwxyz"
 #define CHILD 1         /* slot and serial of a child */
 #define CALL_MS 20      /* when the call is made; everything before is made at 1 */
-#define KILL_STEPS 2000 /* children that are really killed, for each call */
+#define KILL_STEPS 2000 /* children killed for real, for each call */
 
 /* Calls as in map_call(). */
 struct scenario {
@@ -77,7 +75,7 @@ struct copy {
 
 struct stepping {
     const struct scenario *scenario;
-    struct shm_map *map; /* shared with the child that makes the call */
+    struct shm_map *map; /* shared with the calling child */
     struct shm_map *scratch;
     size_t size; /* bytes of the memory of each */
     struct state before, after;
@@ -179,7 +177,7 @@ static int run_steps(pid_t pid, enum __ptrace_request request, int number)
     return WSTOPSIG(status);
 }
 
-/* A child that is about to enter its handler, and then to change the map for the first time. */
+/* A child about to enter its handler, and then to change the map for the first time. */
 static pid_t fork_stepped(struct stepping *stepping, const char *call)
 {
     pid_t pid = fork_child();
@@ -214,7 +212,8 @@ static void keep_copy(struct stepping *stepping, unsigned at)
     memcpy(copy->map, stepping->map->header, stepping->size);
 }
 
-/* Makes the call, from the map as it is, and keeps a copy for each state of the map within it. */
+/* Makes the call, from the current map, and keeps a copy of every state of the map within the
+ * call. */
 static void make_copies(struct stepping *stepping, const char *call)
 {
     void *last = malloc(stepping->size);
@@ -239,15 +238,15 @@ static void free_copies(struct stepping *stepping)
     stepping->copy_n = 0;
 }
 
-/* Makes the map as it is after a death at this point. */
+/* Restores the map after a death at the copy's point. */
 static void load_copy(struct stepping *stepping, struct shm_map *map, const struct copy *copy)
 {
     memcpy(map->header, copy->map, stepping->size);
-    map_join(map, 0, 1); /* looks through it anew, and finds no damage */
+    map_join(map, 0, 1); /* looks through the map anew, and finds no damage */
     map_bury(map, CHILD, CHILD);
 }
 
-/* A reader of an entry that the dead one has taken out of a chain must notice its new use. */
+/* A reader of an entry taken out of a chain by the dead worker must notice the new use. */
 static void check_readers(struct shm_map *map)
 {
     uint64_t sequences[TABLE_SHARDS_MAX];
@@ -262,7 +261,7 @@ static void check_readers(struct shm_map *map)
         test_require(!left[i] || map->shards[i].sequence > sequences[i]);
 }
 
-/* A writer to one shard finds all room, also what is left in the others. */
+/* A writer to one shard finds all room, also the room left in the others. */
 static void check_room_from(struct shm_map *map, uint32_t shard, uint32_t capacity)
 {
     struct state state = state_of(map);
@@ -298,7 +297,7 @@ static void check_copies(struct stepping *stepping)
     }
 }
 
-/* From the map as it is after a death: whoever repairs it dies as well. */
+/* From the map after a death: the repairing worker dies as well. */
 static void check_repair(struct stepping *stepping, const struct copy *left)
 {
     struct stepping within = *stepping;
@@ -416,7 +415,7 @@ START_TEST(a_kill_is_what_it_is_taken_for)
 }
 END_TEST
 
-/* Takes all locks of the map, and uses what entries it gets. */
+/* Takes all locks of the map, and uses the available entries. */
 static void use_map(struct shm_map *map)
 {
     for (uint32_t i = 0; i < 16; i++) {
@@ -431,8 +430,8 @@ static void use_map(struct shm_map *map)
     }
 }
 
-/* A child that stands still after so many steps is robbed of its locks, and goes on. Returns
- * whether its call was done, and nothing else; what is damaged can be mended. */
+/* A child stopped after so many steps is robbed of its locks, and goes on. Returns whether its call
+ * was done, and nothing else; damage can be mended. */
 static bool check_robbery(struct stepping *stepping, unsigned steps, unsigned *taken)
 {
     struct shm_map *map = stepping->map;
@@ -457,7 +456,7 @@ static bool check_robbery(struct stepping *stepping, unsigned steps, unsigned *t
     return map->mended.emptied + map->mended.rebuilt == 0 && same(&state, &stepping->after);
 }
 
-/* A store is the last that the child has made, or the next, for which it has looked at its lock. */
+/* A store is the last store of the child, or the next, for which it has checked its lock. */
 START_TEST(a_robbed_process_does_its_call_again)
 {
     unsigned every = getenv("SOAK_KILLS") != NULL ? 1 : 5, undone = 0, taken = 0;
@@ -468,7 +467,7 @@ START_TEST(a_robbed_process_does_its_call_again)
     for (unsigned i = (unsigned)_i % every; i < 2 * stepping.copy_n; i += every)
         undone += !check_robbery(&stepping, stepping.copies[i / 2].step - i % 2, &taken);
     ck_assert_uint_gt(taken, 0);
-    /* entries that it has found free may be taken: then the map is full for it, as for others */
+    /* entries found free may be taken: then the map is full for the caller, as for others */
     ck_assert_uint_le(undone, stepping.scenario->capacity == 3 ? stepping.copy_n / 2 : 0);
     tear_down(&stepping);
 }

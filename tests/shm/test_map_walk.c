@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Walks through a map, while it stays as it is and while others change it. */
+/* Walks through a map, unchanged and under changes by other workers. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "support/test.h"
@@ -13,7 +13,7 @@ static const struct shm_map_shape shape = { 2 * KEYS, 8, 32, 0 };
 
 #include "shm/filled_map.h"
 
-/* How often a walk has met each key. */
+/* How often a walk has met the keys. */
 struct met {
     unsigned times[2 * KEYS];
     unsigned n, more;
@@ -75,8 +75,8 @@ START_TEST(an_empty_map_ends_at_once)
 }
 END_TEST
 
-/* Between two steps a third of the keys is set again, another is deleted and set, and others come
- * and go: the first third is met once each, and nothing more often than it came. */
+/* Between two steps a third of the keys is set again, a second third is deleted and set, and the
+ * rest come and go: the first third is met exactly once, and nothing more often than it came. */
 START_TEST(a_walk_stands_changes)
 {
     struct shm_map *map = filled_map();
@@ -137,7 +137,7 @@ START_TEST(a_call_has_bounds)
 }
 END_TEST
 
-/* Keys of one hash differ by another one. */
+/* Keys with the same hash differ in a further byte. */
 START_TEST(keys_of_one_hash_are_met_once_each)
 {
     static const struct shm_map_shape small = { 8, 8, 32, 0 };
@@ -180,7 +180,7 @@ START_TEST(a_key_may_be_longer_than_the_room)
 }
 END_TEST
 
-/* A cursor that somebody has made up leads nowhere that is not in the map. */
+/* A forged cursor leads nowhere outside the map. */
 START_TEST(any_cursor_comes_to_the_end)
 {
     struct shm_map *map = filled_map();

@@ -147,7 +147,7 @@ START_TEST(the_dead_leave_their_counters_but_not_their_gauges)
     expect_total(metrics, 11, 11, 11);
     fold(metrics, &three, 2);
     expect_total(metrics, 11, 1, 11);
-    fold(metrics, &three, 2); /* by way of another zone of the same memory */
+    fold(metrics, &three, 2); /* by way of a second zone of the same memory */
     expect_total(metrics, 11, 1, 11);
     shm_metric_add(&dead[0], 100); /* the slot's next life */
     expect_total(metrics, 111, 1, 11);
@@ -160,7 +160,7 @@ START_TEST(the_dead_leave_their_counters_but_not_their_gauges)
 }
 END_TEST
 
-/* Two master processes side by side: each folds the rows of its own workers. */
+/* Two master processes side by side: both fold the rows of their own workers. */
 START_TEST(sides_are_told_apart)
 {
     struct shm_metrics *metrics = create_metrics(&three);
@@ -206,7 +206,7 @@ START_TEST(rows_are_touched_as_they_are_taken)
 }
 END_TEST
 
-/* The sum that a counter was given, of which its total is never less nor more. */
+/* The sum given to a counter; the total is never less nor more. */
 struct told {
     _Atomic int64_t begun, done;
     _Atomic bool read;
@@ -297,8 +297,8 @@ START_TEST(a_master_that_dies_while_folding_loses_nothing)
 }
 END_TEST
 
-/* The header decides nothing: sizes, kinds and offsets are those of the shape, and what a master
- * wrote is bounded. */
+/* The header decides nothing: sizes, kinds and offsets are the shape's, and a master's values are
+ * bounded. */
 START_TEST(a_spoiled_header_leads_nowhere_else)
 {
     size_t size = shm_metrics_kind.size(&three), header = 64;
@@ -319,7 +319,7 @@ START_TEST(a_spoiled_header_leads_nowhere_else)
 }
 END_TEST
 
-/* Several workers come, each with a row of its own, and only their counts stay. */
+/* Several workers come, each with its own row, and only their counts stay. */
 START_TEST(workers_count_side_by_side)
 {
     struct shm_metrics *metrics = create_metrics(&three);

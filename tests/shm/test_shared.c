@@ -42,7 +42,7 @@ START_TEST(the_layout_is_the_version)
 
     ck_assert_uint_eq(shared->published->magic, SHARED_MAGIC);
     ck_assert_uint_eq(shared->published->version, SHARED_VERSION);
-    /* a change of one of these changes the version too */
+    /* a change of any of the numbers below changes the version too */
     ck_assert_uint_eq(SHARED_VERSION, 7);
     ck_assert_uint_eq(offsetof(struct slot, counters), 0);
     ck_assert_uint_eq(offsetof(struct slot, heartbeat), 96);
@@ -98,7 +98,7 @@ START_TEST(a_slot_has_one_life_after_the_other)
 }
 END_TEST
 
-/* The slots of a master process beside another, whose lives are not those of any before. */
+/* The slots of a master process beside another master, with lives distinct from all before. */
 START_TEST(a_side_has_numbers_of_its_own)
 {
     struct shared *shared = create_shared();
@@ -234,7 +234,7 @@ START_TEST(a_master_that_died_while_folding_keeps_nobody)
 }
 END_TEST
 
-/* Random bytes in all that a worker can write. */
+/* Random bytes in all memory writable by a worker. */
 START_TEST(nonsense_leads_nowhere_else)
 {
     struct shared *shared = create_shared();

@@ -25,7 +25,7 @@ struct scene {
     struct entry entries[SHARDS][ENTRIES];
     struct table_workers workers;
     struct table table;
-    uint32_t used[SHARDS]; /* entries; in common where shards have them in common */
+    uint32_t used[SHARDS]; /* entries; in common if shared by shards */
     uint32_t met, removed;
 };
 

@@ -79,7 +79,7 @@ START_TEST(a_declaration_makes_nothing_outside_of_memory)
     ck_assert_ptr_null(zone_memory(zone));
     ck_assert_ptr_eq(zones_find(&declared.zones, "sessions"), zone);
     ck_assert_ptr_null(zones_find(&declared.zones, "session"));
-    /* zones that are not open are passed over */
+    /* zones not open are passed over */
     zones_slot_acquired(&declared.zones, (struct slot_id) { 1, 1 });
     zones_slot_released(&declared.zones, (struct slot_id) { 1, 1 });
     declared_stop(&declared);
@@ -185,7 +185,7 @@ START_TEST(memory_is_touched_as_it_is_used)
 }
 END_TEST
 
-/* The new configuration opens before the old one goes, which may be the one or the other way. */
+/* The new configuration opens before the old one goes. _i: the old one goes, or the new one. */
 START_TEST(a_zone_of_the_same_layout_is_taken_over)
 {
     bool aborted = _i == 1;
@@ -324,7 +324,7 @@ START_TEST(what_is_beyond_all_addresses_is_refused)
 }
 END_TEST
 
-/* Passes a descriptor on as another process is given it. */
+/* Passes a descriptor on as if to another process. */
 START_TEST(memory_that_is_handed_on_is_taken_over)
 {
     struct declared old, given, new;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Zones whose memory is not what it should be: damaged by a worker, or handed over by another
- * process. */
+/* Zones with wrong memory: damaged by a worker, or handed over by another process. */
 #include "base/compiler.h"
 #include "shm/declared.h"
 #include "shm/map.h"
@@ -57,7 +56,7 @@ START_TEST(damaged_memory_is_replaced)
 }
 END_TEST
 
-/* The header is for other binaries alone: this process knows what it has made. */
+/* The header serves other binaries alone: the current process knows its layout. */
 START_TEST(a_damaged_header_changes_nothing)
 {
     struct declared old, new;
@@ -78,7 +77,7 @@ START_TEST(a_damaged_header_changes_nothing)
 }
 END_TEST
 
-/* Memory that a binary of another layout hands over. */
+/* Memory handed over by a binary with another layout. */
 START_TEST(memory_of_the_layout_before_begins_empty)
 {
     struct zone_header header = { .magic = ZONE_MAGIC_BEFORE, .name = "m", .kind = "map" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Zones whose layout the next configuration changes: what it can use of the memory as it is, and
- * what is said where it cannot. */
+/* Zones with another layout in the next configuration: the memory still usable, and the messages
+ * where it is not. */
 #include "base/compiler.h"
 #include "base/diag.h"
 #include "shm/declared_map.h"
@@ -74,7 +74,8 @@ static uint32_t fill(struct shm_map *map)
             return shm_map_count(map);
 }
 
-/* Workers of both configurations use the memory at once, each up to its own capacity. */
+/* Workers of both configurations use the memory at once, up to the capacity of their
+ * configuration. */
 START_TEST(a_map_grows_and_shrinks_with_its_keys)
 {
     struct declared old, larger, smaller;
@@ -114,7 +115,7 @@ START_TEST(a_map_grows_and_shrinks_with_its_keys)
 }
 END_TEST
 
-/* Somebody has written over what says that the map was larger, and how many keys there are. */
+/* The records of a formerly larger map, and of the number of keys, are overwritten. */
 START_TEST(a_forged_size_is_found)
 {
     struct declared declared;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Seals of a zone's memory: its size is fixed, and nobody who shares it can add a seal. What a
- * worker's mapping of it lets it write. */
+/* Seals of a zone's memory: the size is fixed, and no process with the memory can add a seal. Also
+ * the parts writable through a worker's mapping. */
 #include "base/compiler.h"
 #include "shm/declared.h"
 #include "shm/map.h"
@@ -42,7 +42,7 @@ END_TEST
 
 #define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* Memory whose size may change later, or that cannot be written, is not taken. */
+/* Memory with a changeable size, or without write access, is not taken. */
 static const struct {
     int seals;
     bool taken;
@@ -106,8 +106,8 @@ static _Noreturn void try_to_write(struct zones *zones, struct zone *zone, const
     _exit(0);
 }
 
-/* A worker that was taken over cannot change where another one connects: exits with 0 if neither a
- * write nor another mapping is possible. */
+/* A captured worker cannot change the address of another worker's connects: exits with 0 if neither
+ * a write nor a second mapping is possible. */
 static _Noreturn void try_to_change_addresses(struct zones *zones, struct zone *zone)
 {
     struct log log = { 0 };
