@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An empty directory for a test program's files, which is removed with all that is in it. */
+/* An empty directory for a test program's files, removed with its content. */
 #pragma once
 
 #include "support/test.h"

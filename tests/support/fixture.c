@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* A loop that turns more often than this without a pause spins. */
+/* A loop with more turns in a row without a pause spins. */
 #define TURNS_MAX 100000
 
 static void fail_of_fault(void *arg, const char *text)

@@ -31,14 +31,14 @@ enum fixture_events { FIXTURE_EDGE, FIXTURE_LEVEL, FIXTURE_EVENTS };
 struct fixture_memory {
     struct memory memory;
     unsigned blocks;        /* taken and not given back */
-    unsigned until_failure; /* allocations that succeed before some fail; UINT_MAX: none does */
-    unsigned failures_max;  /* number of allocations that fail then; UINT_MAX at first: all */
+    unsigned until_failure; /* allocations that succeed before the failures; UINT_MAX: no failure */
+    unsigned failures_max;  /* number of failing allocations after those; UINT_MAX at first: all */
     unsigned failures;
 };
 
 struct fixture {
-    struct worker parts; /* the first member: storage, of which a level uses its part */
-    /* parts that the level has; NULL above it */
+    struct worker parts; /* the first member: storage; a level uses its part */
+    /* parts of the level; NULL above it */
     struct loop *loop;
     struct net *net;
     struct stream *stream;
@@ -48,7 +48,7 @@ struct fixture {
     bool sim_borrowed; /* another fixture destroys it */
     bool simulated;    /* the loop runs on the simulation, not on the real kernel */
     struct memory_log log;
-    void *test; /* for callbacks of the test, which find it by fixture_of() */
+    void *test;                            /* for callbacks of the test, found by fixture_of() */
     void (*stop_parts)(struct fixture *f); /* the level's */
     void (*turn)(struct fixture *f, int timeout);
 
@@ -83,11 +83,12 @@ struct fixture {
 
 /* A loop with room for so many sources, in which no time passes by itself. */
 struct fixture *fixture_start_loop(uint32_t sources);
-/* Starts a loop on the simulation of another fixture, which is stopped later. */
+/* Starts a loop on the simulation of a second fixture, which is stopped later. */
 struct fixture *fixture_start_loop_beside(
     struct fixture *other, enum fixture_events events, uint32_t sources);
-/* Starts a loop with these options, but for the log and the size of a slot (no mechanism: the
- * simulation's edge); on a simulation that the caller destroys, or NULL: on one of its own. */
+/* Starts a loop with the options, except the log and the size of a slot (no mechanism: the
+ * simulation's edge); on a simulation destroyed by the caller, or NULL: on a simulation of its
+ * own. */
 struct fixture *fixture_start_loop_with(struct sim *sim, const struct loop_options *options);
 struct fixture *fixture_start_net(enum fixture_events events, uint32_t connections);
 /* Sessions with the default settings of a server; the scripted one is at 192.0.2.7:77. */
@@ -98,29 +99,29 @@ struct fixture *fixture_start_stream_on(const struct mechanism *mechanism, uint3
 /* Fails if a line was logged that no test has taken, a connection is open, memory is held, or a
  * gauge has not returned to zero. */
 void fixture_stop(struct fixture *fixture);
-/* Ends the loop and leaves its simulation, for tests of what is found when that is destroyed. */
+/* Ends the loop and leaves the simulation, for tests of its destruction's findings. */
 void fixture_stop_loop(struct fixture *fixture);
 
 /* ---- The turn ---- */
 
 /* Fails where a structure of the fixture contradicts itself; called after every turn. */
 void fixture_check(const struct fixture *fixture);
-/* Turns the loop once, in which no time passes; a worker's turn takes the time that it waits. */
+/* Turns the loop once, without passing time; a worker's turn takes the time of its wait. */
 void fixture_turn(struct fixture *fixture);
 /* Turns the loop once, waiting for at most so many ms. */
 void fixture_turn_waiting(struct fixture *fixture, int timeout);
 /* Turns until nothing is left to do; fails when there is no end to it. */
 void fixture_run(struct fixture *fixture);
-/* Lets time pass, then runs what has expired and what follows from it. */
+/* Lets time pass, then runs expired timers and their consequences. */
 void fixture_pass(struct fixture *fixture, uint64_t ms);
-/* Runs what follows from calls that the test has made outside of callbacks. */
+/* Runs the consequences of the test's calls outside of callbacks. */
 void fixture_settle(struct fixture *fixture);
 /* Ends every connection with FB_DRAINED. */
 void fixture_end_all(struct fixture *fixture);
 
 /* ---- Looking ---- */
 
-/* Returns what was logged since the last call, but for lines about sessions that have begun. */
+/* Returns the log since the last call, except lines about begun sessions. */
 const char *fixture_logged(struct fixture *fixture);
 const char *fixture_logged_all(struct fixture *fixture);
 uint64_t fixture_count(const struct fixture *fixture, enum counter counter);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fixture's level of a worker. Listeners have real descriptors, which the worker closes, and
- * stand for simulated ones. */
+/* The fixture's level of a worker. Listeners have real descriptors, closed by the worker, and stand
+ * for simulated ones. */
 #include "support/fixture_worker.h"
 
 #include "net/address_parse.h"
@@ -83,7 +83,7 @@ static void build_cycle(struct fixture *fixture, const struct fixture_worker_opt
     listener_set_init(&cycle->stream.listeners);
 }
 
-/* Opens real sockets, which the worker closes, and simulated ones of the same descriptors. */
+/* Opens real sockets, closed by the worker, and simulated sockets with the same descriptors. */
 static void build_listener(struct fixture *fixture, const struct fixture_worker_options *options)
 {
     struct listener_options listen = listener_defaults;

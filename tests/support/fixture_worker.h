@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fixture's level of a whole worker, of a configuration that was made by hand: one listener,
- * one server that echoes. */
+/* The fixture's level of a whole worker, with a configuration made by hand: one listener, one
+ * server that echoes. */
 #pragma once
 
 #include "process/channel.h"
@@ -16,7 +16,7 @@ struct fixture_worker_options {
     enum fixture_events events;
     const struct mechanism *mechanism; /* a mechanism of the real kernel; NULL: the simulation's */
     uint32_t connections;
-    unsigned processes; /* workers, of which this is number `index`; 0: a single process */
+    unsigned processes; /* workers, the test's being number `index`; 0: a single process */
     unsigned index;
     bool mutex, multi_accept;
     bool bells;         /* workers wake each other */
@@ -42,7 +42,7 @@ void fixture_turn_until_open(struct fixture *fixture, unsigned n);
 
 /* Takes the slot of another worker. */
 struct slot_id fixture_take_slot(struct fixture *fixture);
-/* Take the accept mutex for another worker, in a turn after its last one, and give it back. */
+/* Take the accept mutex for another worker, in a turn after its last turn, and release it. */
 void fixture_take_mutex(struct fixture *fixture, struct slot_id id);
 void fixture_release_mutex(struct fixture *fixture, struct slot_id id);
 /* Receives what the worker has sent to the master: the kind of the next message, or 0. */

@@ -43,7 +43,7 @@ static const struct test_lack test_lack_table[] = {
     { NULL, "", "", 0, 0, NULL },
 };
 
-/* Whether a row is about this build, or about the mechanism that the environment asks for. */
+/* Whether a row applies to the build, or to the mechanism asked for by the environment. */
 static inline bool test_lack_applies(const struct test_lack *row)
 {
     const char *use = getenv("FORKBEARD_TEST_USE");
@@ -51,7 +51,7 @@ static inline bool test_lack_applies(const struct test_lack *row)
     return row->mechanism == NULL || (use != NULL && strcmp(use, row->mechanism) == 0);
 }
 
-/* Returns what the test needs and is lacking; NULL: nothing. `program` is its file. */
+/* Returns the test's missing requirement; NULL: none. `program` is its file. */
 static inline const char *test_lacks(const char *program, const char *test, int i)
 {
     const char *slash = strrchr(program, '/'), *base = slash != NULL ? slash + 1 : program;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the log in a file of memory, which is emptied whenever it is read. */
+/* Keeps the log in a file of memory, emptied at every read. */
 #include "support/memory_log.h"
 
 #include "support/test.h"

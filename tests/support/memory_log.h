@@ -15,5 +15,5 @@ struct memory_log {
 void memory_log_open(struct memory_log *memory, enum log_level level);
 /* Returns the text that was logged since the last call, lent until the next. */
 const char *memory_log_take(struct memory_log *memory);
-/* Fails if there are lines that were not taken. */
+/* Fails on lines not taken. */
 void memory_log_close(struct memory_log *memory);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records the callbacks of connections, and checks that none runs within another and that none
- * comes after `closed`. */
+/* Records the callbacks of connections, and checks for nested callbacks and callbacks after
+ * `closed`. */
 #include "support/owner.h"
 
 #include "net/address_parse.h"

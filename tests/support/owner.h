@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Owners of a fixture's connections, on the net level: each records what it is told and does what
- * the test says. Fails where a callback runs within another. */
+/* Owners of a fixture's connections, on the net level: they record events and act by the test's
+ * callbacks. Nested callbacks fail. */
 #pragma once
 
 #include "net/conn_connect.h"
@@ -40,24 +40,24 @@ struct owner *owner_open(struct fixture *fixture);
 struct owner *owner_create(struct fixture *fixture, const struct owner *like);
 /* Pipes two, with nothing but a timeout; 0: none. Returns conn_pipe()'s result. */
 int owner_pipe(struct owner *a, struct owner *b, uint64_t timeout);
-/* A server, at 192.0.2.9:80, and a connection to it, whose socket is known when the server has
- * accepted it: owner_accept(). */
+/* A server, at 192.0.2.9:80, and a connection to it, whose socket is known after the server's
+ * accept: owner_accept(). */
 struct sim_server *owner_server(struct fixture *fixture);
 struct owner *owner_connect(struct fixture *fixture, const struct owner *like);
 struct owner *owner_accept(struct sim_server *server, struct owner *owner);
-/* Fails if it has not been closed, or not exactly once for its opening. */
+/* Fails if not closed, or not exactly once for an opening. */
 void owner_free(struct owner **owner);
 
 /* Returns what was sent, as a string. */
 const char *owner_sent(const struct owner *owner);
 
-/* `data` that writes all of it back without copying, and that consumes nothing. */
+/* `data` callbacks: echo all input without a copy, or consume nothing. */
 size_t owner_echo(struct owner *owner, fb_bytes in);
 size_t owner_leave_input(struct owner *owner, fb_bytes in);
 /* `eof` that does nothing. */
 void owner_ignore_eof(struct owner *owner, fb_bytes rest);
 void owner_abort(struct owner *owner);
-/* Writes n bytes of a pattern that goes on where it ended. */
+/* Writes the next n bytes of an endless pattern. */
 void owner_write_pattern(struct owner *owner, size_t n);
 /* Fails unless exactly n bytes of that pattern were sent. */
 void owner_check_pattern(const struct owner *owner, size_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers that look random, the same for the same seed. */
+/* Pseudo-random numbers, determined by the seed. */
 #pragma once
 
 #include <stdint.h>
@@ -20,8 +20,8 @@ static inline uint32_t random_below(uint64_t *state, uint32_t n)
     return (uint32_t)(next_random(state) >> 32) % n;
 }
 
-/* The seed of a test that plays at random: always the same unless FORKBEARD_TEST_SEED, which
- * "make soak" sets, has another. It is printed, so that a log tells what to repeat. */
+/* The seed of a random test: constant unless FORKBEARD_TEST_SEED, which "make soak" sets, has
+ * another. The seed is printed, so that a log tells what to repeat. */
 static inline uint64_t random_seed(void)
 {
     const char *text = getenv("FORKBEARD_TEST_SEED");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The scripted protocol: finds its script where others have their configuration. */
+/* The scripted protocol: keeps its script in the place of a configuration. */
 #include "support/scripted.h"
 
 #include "net/address_parse.h"

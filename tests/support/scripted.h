@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server whose protocol does what the test says and records what it is told. Made by hand,
- * without a configuration: its settings are all zero, which is "off". */
+/* A server whose protocol acts by the test's script and records its events. Made by hand, without a
+ * configuration: its settings are all zero, meaning "off". */
 #pragma once
 
 #include "session/session.h"
@@ -48,5 +48,5 @@ int scripted_stop(fb_conn *conn, void *state);
  * only so many bytes. */
 struct sim_socket *scripted_connect(struct fixture *fixture);
 struct sim_socket *scripted_connect_slow(struct fixture *fixture, size_t room);
-/* Ends the sessions that are open, and takes the lines that say so. */
+/* Ends the open sessions, and takes their log lines. */
 void scripted_end_sessions(struct fixture *fixture);

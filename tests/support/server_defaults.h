@@ -4,8 +4,8 @@
 
 #include "features/features.h"
 
-/* Gives the server the values that a configuration without directives sets, and the features their
- * structs. Returns the memory of these, which the caller destroys. */
+/* Gives the server the defaults of a configuration without directives, and the features their
+ * structs. Returns the memory of the structs, destroyed by the caller. */
 struct arena *server_defaults(struct server *server);
 
 /* Returns the list of the variables that are there without a definition. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A test program is one file: its tests, and TEST_MAIN at its end. */
+/* A test program is one file: the tests, and TEST_MAIN at the end. */
 #pragma once
 
 #include "support/lacking.h"
@@ -21,7 +21,7 @@
 
 #define TEST_SKIPPED 77 /* exit code for automake, of a program without any test */
 
-/* ck_assert() that does not note the place each time it holds: for what runs very often. */
+/* ck_assert() that does not note the place on each success: for very frequent conditions. */
 #define test_require(condition) ((condition) ? (void)0 : ck_abort_msg("%s", #condition))
 
 /* How many of `n` trials to make: all in a long run (FORKBEARD_TEST_LONG), which "make soak" is,
@@ -31,7 +31,7 @@ static inline unsigned test_trials(unsigned n)
     return getenv("FORKBEARD_TEST_LONG") != NULL ? n : (n + 2) / 3;
 }
 
-/* The second that it is; time() may still give the one before at its beginning. */
+/* The current second; time() may still return the second before at its beginning. */
 static inline time_t test_second(void)
 {
     struct timespec now;
@@ -40,10 +40,10 @@ static inline time_t test_second(void)
     return now.tv_sec;
 }
 
-/* The longest that a test waits for what has to come, where nothing else limits it. */
+/* The longest wait of a test for an expected event, without another limit. */
 #define TEST_PATIENCE_MS 30000
 
-/* The longest that a test may take: for those that hang, on machines that do much else. */
+/* The longest time of a test: for hanging tests, on busy machines. */
 #define TEST_TIMEOUT_S 180
 
 /* TEST_MAIN("number", tcase): `tcase` adds the file's tests to a TCase. */

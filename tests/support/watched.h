@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sources of a fixture's loop that count their events, and do with each what the test says. */
+/* Sources of a fixture's loop that count their events, and handle each by the test's function. */
 #pragma once
 
 #include "support/fixture.h"
