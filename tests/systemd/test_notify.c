@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages to a service manager, which only it can receive. */
+/* Messages to a service manager, which only the manager can receive. */
 #include "systemd/notify.h"
 
 #include "support/test.h"
@@ -18,7 +18,7 @@ struct fixture {
     int fd;
     char name[64];
     char text[8192]; /* the latest message */
-    int sent;        /* the descriptor that came with the message, or -1 */
+    int sent;        /* the descriptor passed with the message, or -1 */
     struct log log;
     struct log_target target;
 };
@@ -136,8 +136,8 @@ START_TEST(a_descriptor_is_sent)
 }
 END_TEST
 
-/* The manager is given one line of valid characters, whatever bytes a configuration has; another it
- * would not take. */
+/* The manager is given a line of valid characters, for any bytes of a configuration; the manager
+ * would reject anything else. */
 START_TEST(a_status_is_one_line_of_characters)
 {
     char text[2 * NOTIFY_STATUS_MAX + 1];

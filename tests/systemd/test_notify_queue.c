@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that wait for a service manager that does not read, under a clock of the test's. */
+/* Messages waiting for a service manager that does not read, under a clock of the test's. */
 #include "systemd/notify_queue.h"
 
 #include "support/test.h"
@@ -26,7 +26,7 @@ struct fixture {
     struct sockaddr_un address;
     socklen_t length;
     char text[8192]; /* the latest message */
-    int sent;        /* the descriptor that came with the message, or -1 */
+    int sent;        /* the descriptor passed with the message, or -1 */
     struct log log;
     struct log_target target;
 };
@@ -107,14 +107,14 @@ static const char *take(struct fixture *f)
     return f->text;
 }
 
-/* Takes all that comes, each followed by '|', and closes what comes with it. */
+/* Takes all messages, each followed by '|', and closes the descriptors with them. */
 static const char *take_all(struct fixture *f)
 {
     static char all[16384];
     size_t n = 0;
 
     all[0] = '\0';
-    for (unsigned quiet = 0; quiet < 3;) { /* the queue may be shorter than what waits */
+    for (unsigned quiet = 0; quiet < 3;) { /* the queue may be shorter than the waiting messages */
         if (take(f) == NULL) {
             pass_time(f, 500);
             quiet++;
@@ -201,7 +201,7 @@ START_TEST(a_later_message_makes_others_needless)
 }
 END_TEST
 
-/* Descriptors wait as copies, however many there are, and whatever becomes of the others. */
+/* Descriptors wait as copies, in any number, after any change of the originals. */
 START_TEST(descriptors_wait_in_any_number)
 {
     struct fixture f;
@@ -234,7 +234,7 @@ START_TEST(descriptors_wait_in_any_number)
 }
 END_TEST
 
-/* Copies that wait never take the last descriptors, which the daemon needs to serve. */
+/* Waiting copies never take the last descriptors, which the daemon needs to serve. */
 START_TEST(copies_leave_room)
 {
     const struct rlimit limit = { 80, 80 };
@@ -346,7 +346,7 @@ START_TEST(a_barrier_is_answered)
 }
 END_TEST
 
-/* After its time nobody asks again until it matters. */
+/* After its timeout the barrier is not asked again until it matters. */
 START_TEST(a_barrier_is_never_answered)
 {
     struct fixture f;
@@ -374,7 +374,7 @@ START_TEST(a_barrier_is_never_answered)
 }
 END_TEST
 
-/* A manager that is gone holds nobody up, and what waited for it is not kept. */
+/* A manager that is gone blocks nobody, and messages waiting for it are dropped. */
 START_TEST(a_manager_goes_while_messages_wait)
 {
     struct fixture f;
