@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tables of maps: what they find, and that they find it among many. */
+/* Tables of maps: their results, also among many keys. */
 #include "support/test.h"
 #include "text/map_table.h"
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Variables that a test may use: all are used before its session begins. */
+/* Variables allowed in a test: all are used before the session begins. */
 static const char *const names[] = { "remote_addr", "remote_port", "binary_remote_addr",
     "server_addr", "server_port", "bytes_received", "bytes_sent", "connection", "session_time",
     "status", "protocol", "hostname", "nginx_version", "counted", "missing", "itself" };
