@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors that the environment announces. A case runs in a process of its own, with no
- * descriptors but those that it was passed. */
+/* Descriptors announced by the environment. A case runs in a process of its own, without
+ * descriptors except the passed ones. */
 #include "upgrade/exec_state.h"
 
 #include "support/test.h"

@@ -139,7 +139,7 @@ static const struct upgrade_ops ops = {
     .adopt_socket = note_socket,
 };
 
-/* We are the new process; the old one has said this. */
+/* We are the new process; the old process has sent `said`. */
 static void start(struct scene *scene, const char *said)
 {
     struct exec_state state = { .parent = getppid() };
@@ -165,7 +165,7 @@ static void expect_calls(struct scene *scene, const char *calls)
     scene->calls[0] = '\0';
 }
 
-/* The packets that we have sent; the descriptor that came along with the last of it, or -1. */
+/* The packets sent by us; the descriptor passed with the last, or -1. */
 static int expect_sent(struct scene *scene, const char *text)
 {
     char sent[4096];
@@ -283,7 +283,7 @@ START_TEST(another_form_is_told_once)
 }
 END_TEST
 
-/* The number that the host is told may be any number, as these are. */
+/* The host may be told any number, like the numbers below. */
 START_TEST(what_the_other_says_may_be_anything)
 {
     struct scene scene;
