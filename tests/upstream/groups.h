@@ -73,7 +73,7 @@ static struct group *group_create(void)
     return group;
 }
 
-/* Adds a server, 127.0.0.1 with the port 9000 and its number, with the values that nginx gives. */
+/* Adds a server, 127.0.0.1 with port 9000 and its number, with nginx's defaults. */
 static struct upstream_server *group_add(struct group *group, uint32_t weight)
 {
     unsigned i = group->upstream.server_n++;
@@ -120,7 +120,7 @@ static inline void group_begin(struct group *group, struct choice *choice)
     choice_begin(choice, &group->upstream);
 }
 
-/* A letter for the server that was chosen, by its number; '-': none. */
+/* A letter for the chosen server, by its number; '-': none. */
 static inline char group_letter(const struct group *group, const struct choice *choice)
 {
     return choice->peer != NULL ? (char)('a' + (choice->peer->server - group->servers)) : '-';
@@ -148,7 +148,7 @@ static inline char group_session(struct group *group, fb_try_end how)
     return letter;
 }
 
-/* Begins sessions one after another, and checks who serves each. */
+/* Begins sessions in sequence, and checks the servers. */
 static inline void group_expect(struct group *group, const char *letters)
 {
     char seen[201] = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server takes what a client says, which tells clients apart, and nothing is answered. */
+/* A server takes a client's bytes, which tell clients apart, and nothing is answered. */
 #include "upstream/led.h"
 
 #include <stdio.h>

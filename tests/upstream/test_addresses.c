@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of known addresses: an entry is read as it was written last, whatever its writer did
- * before it died; it has one writer; numbers that cannot be are no addresses. */
+/* The table of known addresses: an entry is read as last written, after any act of a now dead
+ * writer; an entry has a single writer; impossible numbers are no addresses. */
 #include "shm/declared.h"
 #include "upstream/addresses.h"
 
@@ -46,7 +46,7 @@ static void stop(struct known *known)
     declared_stop(&known->declared);
 }
 
-/* Writes n addresses that end with this byte and the next ones. */
+/* Writes n addresses ending with the byte `last` and its successors. */
 static void write_addresses(struct known *known, unsigned n, uint8_t last)
 {
     known->set->n = 0;
@@ -140,7 +140,7 @@ START_TEST(half_a_copy_is_not_read)
 }
 END_TEST
 
-/* A number of addresses that cannot be is cut, and each is an address of its family. */
+/* An impossible number of addresses is cut, and addresses belong to their family. */
 START_TEST(damage_is_bounded)
 {
     struct addresses_entry *entry;
@@ -161,7 +161,7 @@ START_TEST(damage_is_bounded)
 }
 END_TEST
 
-/* Whether a helper process gets the entry, which it then writes; it may stay until told[0] is
+/* Whether a helper process gets the entry, and then writes it; it may stay until told[0] is
  * closed. */
 static bool claims_in_child(struct known *known, bool stays, int told[2])
 {
@@ -192,7 +192,7 @@ static bool claims_in_child(struct known *known, bool stays, int told[2])
     return WEXITSTATUS(status) == 0;
 }
 
-/* A single process has an entry until it ends; what it has written stays. */
+/* A single process has an entry until it ends; the written addresses stay. */
 START_TEST(an_entry_has_one_writer)
 {
     struct known known;
@@ -217,7 +217,7 @@ START_TEST(an_entry_has_one_writer)
 }
 END_TEST
 
-/* Names that nobody asks for any more make room, the oldest first. */
+/* Names no longer asked for make room, the oldest first. */
 START_TEST(old_names_make_room)
 {
     struct addresses_writer later = { .claimed = { 0 } };
@@ -235,7 +235,7 @@ START_TEST(old_names_make_room)
         addresses_note(&known.writer, i, i == 1234 ? 1 : 1000, NULL, NULL);
     }
     ck_assert_uint_eq(addresses_claim(&known.writer, &known.key), ADDRESSES_NONE);
-    later.zone = known.zone; /* for a later configuration, without any of them */
+    later.zone = known.zone; /* for a later configuration, without any address of them */
     ck_assert_uint_eq(addresses_claim(&later, &known.key), 1234);
     known.key = key_of("u", "1234.test:80");
     ck_assert_uint_eq(addresses_find(known.zone, &known.key), ADDRESSES_NONE);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Balancers by a key: the servers that nginx 1.22 has chosen for the same keys, and what becomes of
- * keys whose server cannot be used. */
+/* Balancers by a key: the servers chosen by nginx 1.22 for equal keys, and the fate of keys with an
+ * unusable server. */
 #include "upstream/groups.h"
 
-/* A session for each letter, whose key is an address of its own. */
+/* A session for each letter, with an address of its own as the key. */
 #define SESSIONS 40
 
 static const struct {
@@ -43,7 +43,7 @@ static void set_key(struct choice *choice, const char *key)
     choice->more = &more;
 }
 
-/* Begins a session with the key of its number. */
+/* Begins a session with the number's key. */
 static void begin_numbered(struct group *group, struct choice *choice, unsigned n, char key[24])
 {
     snprintf(key, 24, "127.40.%u.%u", n, n * 7 % 250 + 1);
@@ -51,7 +51,7 @@ static void begin_numbered(struct group *group, struct choice *choice, unsigned 
     set_key(choice, key);
 }
 
-/* Checks who serves each session, where the servers of the letters `dead` fail. */
+/* Checks the servers of all sessions, while the servers of the letters `dead` fail. */
 static void expect_keys(struct group *group, const char *dead, const char *letters)
 {
     char seen[SESSIONS + 1] = "", key[24];
@@ -79,7 +79,7 @@ START_TEST(known_choices)
 }
 END_TEST
 
-/* A server that fails has the key go where it goes while that server is down. */
+/* A failing server moves the key to the server used while it is down. */
 START_TEST(failures_lead_on)
 {
     struct group *group = create_hashed(known[_i].weights, known[_i].consistent);
@@ -140,7 +140,7 @@ START_TEST(no_server_has_an_address)
 }
 END_TEST
 
-/* Servers of one name share its keys, as nginx has it. */
+/* Servers with the same name share its keys, as in nginx. */
 START_TEST(one_name_twice)
 {
     struct group *group = create_hashed((const uint32_t[]) { 1, 2, 3, 0 }, true);
@@ -252,7 +252,7 @@ START_TEST(no_memory_for_points)
 }
 END_TEST
 
-/* Names that are no address with a port, as they are hashed: nginx 1.22 has chosen the same. */
+/* Names other than an address with a port, as hashed: nginx 1.22 has chosen equally. */
 START_TEST(names_of_all_forms)
 {
     struct group *group = create_hashed((const uint32_t[]) { 1, 1, 1, 1, 0 }, true);

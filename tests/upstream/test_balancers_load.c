@@ -48,7 +48,7 @@ static void destroy(void)
     group_close(&load.group);
 }
 
-/* Begins a session that stays; returns the letter of its server. */
+/* Begins a long session; returns the letter of its server. */
 static char begin(void)
 {
     struct choice *choice = &load.choices[load.n++];
@@ -108,7 +108,7 @@ START_TEST(equal_loads_take_turns_by_weight)
 }
 END_TEST
 
-/* Weights that failures have lessened count in turns alone. */
+/* Weights lessened by failures count in turns alone. */
 START_TEST(failures_do_not_add_connections)
 {
     create("least_conn", (const uint32_t[]) { 2, 1, 0 });
@@ -239,7 +239,7 @@ START_TEST(idle_for_ages)
 }
 END_TEST
 
-/* A try that has not come so far yet counts for as long as it has lasted. */
+/* An unfinished try counts by its time so far. */
 START_TEST(unfinished_tries_count)
 {
     create("least_time", (const uint32_t[]) { 1, 1, 0 });
@@ -284,7 +284,7 @@ START_TEST(chance_goes_by_weight)
 }
 END_TEST
 
-/* A number that workers draw alike makes the same choices. */
+/* An equal random number makes equal choices in all workers. */
 START_TEST(chance_is_the_workers)
 {
     char letters[2][SESSIONS_MOST + 1] = { "", "" };

@@ -377,7 +377,7 @@ START_TEST(weight_grows_slowly_after_a_failure)
     ck_assert_uint_eq(share_of_first(group), 0);
     peers_set_health(group->upstream.peers, group_peer(group, 0), PEER_HEALTH_GOOD);
     ck_assert_uint_le(share_of_first(group), 1);
-    group_wait(group, 20000); /* a third of the weight: one of four sessions */
+    group_wait(group, 20000); /* a third of the weight: a quarter of the sessions */
     ck_assert_uint_ge(share_of_first(group), 24);
     ck_assert_uint_le(share_of_first(group), 26);
     group_wait(group, 40000);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proxy_session_drop: sessions with a server that is down, unhealthy or gone from its name end in
- * all workers, at once or spread over a time; all other sessions go on. */
+/* proxy_session_drop: sessions with a server down, unhealthy or gone from the name's addresses end
+ * in all workers, at once or spread over a time; all others go on. */
 #include "kit/kit.h"
 #include "upstream/led.h"
 #include "upstream/operators.h"
@@ -126,7 +126,7 @@ START_TEST(sessions_leave_a_server_that_is_down)
 }
 END_TEST
 
-/* `drain` is for those who wait for the end of their sessions. */
+/* `drain` is for operators who wait for the end of a server's sessions. */
 START_TEST(sessions_stay_with_a_server_that_drains)
 {
     fb_test *test = start(GROUP, "proxy_pass u; proxy_session_drop on;", 1);
@@ -185,7 +185,7 @@ START_TEST(sessions_stay_with_a_server_that_is_to_be_checked)
 }
 END_TEST
 
-/* Gives the group's only server this address instead of those that it has. */
+/* Replaces the addresses of the group's only server by `text`. */
 static void set_address(fb_test *test, const char *text)
 {
     struct upstream *upstream = group_of(test);
@@ -221,8 +221,7 @@ START_TEST(sessions_leave_an_address_that_is_gone)
 }
 END_TEST
 
-/* An address that comes back in time keeps those of its sessions that are left, and may be set down
- * then. */
+/* An address that comes back in time keeps its remaining sessions, and may be set down then. */
 START_TEST(sessions_stay_with_an_address_that_comes_back)
 {
     fb_test *test = start("upstream u { zone u 64k; server a.test:80 resolve; }",
@@ -314,7 +313,7 @@ START_TEST(many_sessions_end_in_several_turns)
 }
 END_TEST
 
-/* A session whose server has not answered yet may be led to another one. */
+/* A session may be led from a server that has not answered yet to another server. */
 START_TEST(sessions_that_connect_go_on)
 {
     fb_test *test = start(GROUP, "proxy_pass u; proxy_session_drop on;", 1);
@@ -333,7 +332,7 @@ START_TEST(sessions_that_connect_go_on)
 }
 END_TEST
 
-/* A worker without such sessions does not wake. */
+/* A worker without dropping sessions does not wake. */
 START_TEST(no_timer_runs_without_sessions)
 {
     fb_test *test =

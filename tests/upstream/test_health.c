@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Health checks: which worker makes the one that is due, what a server's state is after some
- * outcomes, and what of it lasts over a reload. */
+/* Health checks: the worker that makes the due check, a server's state after some outcomes, and the
+ * part of the state that lasts over a reload. */
 #include "support/memory_log.h"
 #include "upstream/groups.h"
 #include "upstream/health.h"
 
 #include <errno.h>
 
-/* Two workers with one state, of the same configuration unless the test says otherwise. */
+/* Two workers with a shared state, of a common configuration unless the test differs. */
 static struct group *workers[2];
 static struct upstream_check check;
 static struct memory_log lines;
@@ -141,7 +141,7 @@ START_TEST(workers_share_the_servers)
 }
 END_TEST
 
-/* A worker whose turn lasts knows an older time than the one that makes the check. */
+/* A worker in a long turn knows an older time than the checking worker. */
 START_TEST(a_late_worker_leaves_the_check_to_who_makes_it)
 {
     struct health_probe *probe;
@@ -155,7 +155,7 @@ START_TEST(a_late_worker_leaves_the_check_to_who_makes_it)
 }
 END_TEST
 
-/* A worker that has died as it began the state. */
+/* A worker has died as it began the state. */
 START_TEST(a_state_that_was_not_begun_whole_is_begun_again)
 {
     open_workers(1);
@@ -181,7 +181,7 @@ START_TEST(another_takes_over_from_one_that_died)
     make(1, FB_PROBE_PASSED);
     make(1, FB_PROBE_PASSED);
     ck_assert_uint_eq(state()->checks, 2);
-    end(0, lost, FB_PROBE_FAILED); /* no longer counts, if it was only stopped */
+    end(0, lost, FB_PROBE_FAILED); /* no longer counts, if the worker was only stopped */
     ck_assert_uint_eq(state()->checks, 2);
     ck_assert_uint_eq(state()->failures, 0);
 }

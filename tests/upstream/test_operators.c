@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The words of an operator about servers, which all workers heed; and what the master reads. */
+/* An operator's states of servers, heeded by all workers; and the master's view. */
 #include "upstream/operators.h"
 #include "upstream/zone_private.h"
 #include "upstream/zoned.h"
@@ -200,7 +200,7 @@ START_TEST(master_reads_a_zone_once_for_all_its_groups)
 }
 END_TEST
 
-/* Says something of a server, and asserts which of the three peers get no sessions then. */
+/* Sets the state of a server, and asserts the peers, of three, without sessions. */
 static void say_off(
     struct zoned_worker *worker, const char *server, enum upstream_operator to, const char *off)
 {

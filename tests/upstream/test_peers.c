@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of peers that are replaced while sessions remember what they have tried. */
+/* Lists of peers replaced while sessions remember their tries. */
 #include "upstream/groups.h"
 
 static struct peer_address address_of(const char *text, bool backup)
@@ -10,7 +10,7 @@ static struct peer_address address_of(const char *text, bool backup)
     return address;
 }
 
-/* Gives the server these addresses, and checks the list that follows. */
+/* Gives the server the addresses `ports`, and checks the resulting list. */
 static void replace(
     struct group *group, unsigned server, const char *ports, const char *backups, const char *after)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proxy_pass with variables: what the text may be, what a name in it comes to, and that nothing of
- * it is left. */
+/* proxy_pass with variables: the allowed texts, the target of a name in them, and that no memory
+ * remains. */
 #include "features/hello.h"
 #include "upstream/led.h"
 
@@ -39,7 +39,7 @@ static void expect_session(fb_test *test, const char *line)
     ck_assert_str_eq(fb_test_access_log(test), line);
 }
 
-/* Expects that a client is served by a server at this address. */
+/* Expects the server at `address` to serve a client. */
 static void serve(fb_test *test, fb_test_peer *client, const char *address)
 {
     fb_test_peer *server = fb_test_accept(fb_test_serve(test, address, FB_TEST_ACCEPTS));
@@ -152,8 +152,8 @@ START_TEST(clients_that_do_not_wait)
 }
 END_TEST
 
-/* A text is the name of a group whatever the case of its letters, and of no other one that begins
- * like it. */
+/* A text matches the name of a group in any case of letters, and no name with the same
+ * beginning. */
 START_TEST(groups_are_found_by_name)
 {
     static const struct {
@@ -161,7 +161,7 @@ START_TEST(groups_are_found_by_name)
     } names[] = {
         { "Group_1.TEST", "10.0.0.1:80" }, { "group_10.test", "10.0.0.10:80" },
         { "GROUP_200.test", "10.0.0.200:80" }, { "group_1.test:80", NULL }, { "group_1.tes", NULL },
-        { "10.0.0.201:80", "10.0.0.201:80" }, /* a group of its own has the text as its name */
+        { "10.0.0.201:80", "10.0.0.201:80" }, /* a group of its own is named by the text */
     };
     char stream[200 * 64], server[128];
     size_t n = 0;

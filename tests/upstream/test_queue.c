@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions that wait for room in their group: their order, their time, the queue's size, and who
- * leaves it. */
+/* Sessions waiting for room in their group: their order, their timeout, the queue's size, and early
+ * leavers. */
 #include "upstream/led.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ extern const fb_protocol fb_protocol_proxy;
 #define ADDRESS "10.0.0.1:80"
 #define FULL "upstream u { server " ADDRESS " max_conns=1; queue 2 timeout=5s; }"
 
-/* Starts a worker whose only server serves one client, which it connects. */
+/* Starts a worker whose only server serves one client, and connects the client. */
 static fb_test *start(fb_test_peer **client)
 {
     fb_test *test = led_start(FULL, "proxy_pass u;");
@@ -72,7 +72,7 @@ START_TEST(clients_leave_the_queue)
     first = connect_waiting(test);
     second = connect_waiting(test);
     led_close(test, first);
-    fb_test_pass(test, 1500); /* a client that is not read from is looked at each second */
+    fb_test_pass(test, 1500); /* a client not read from is looked at every second */
     third = connect_waiting(test);
     led_close(test, client);
     led_expect(test, second, ADDRESS);
@@ -84,7 +84,7 @@ START_TEST(clients_leave_the_queue)
 }
 END_TEST
 
-/* A client that ends its half without a word has gone; what came before that end is served. */
+/* A client that ends its half without a byte has gone; bytes before the end are served. */
 START_TEST(clients_end_their_half)
 {
     fb_test_peer *client, *silent, *speaker, *next, *server;
@@ -129,7 +129,7 @@ START_TEST(clients_keep_half_a_connection)
 }
 END_TEST
 
-/* A worker that drains serves out its queue. */
+/* A draining worker serves out its queue. */
 START_TEST(drains)
 {
     fb_test_peer *client, *waiting;
@@ -158,7 +158,7 @@ START_TEST(ends_while_they_wait)
 }
 END_TEST
 
-/* Every server that a session has not tried comes into question, and none that it has. */
+/* A session may choose every server it has not tried, and no tried server. */
 START_TEST(sessions_that_have_tried_a_server)
 {
     fb_test *test = led_start("upstream u { server 10.0.0.1:80; server 10.0.0.2:80 max_conns=1; "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names of a group's servers: what becomes of them, when they are asked for again, and what
- * services stand for. Time and the servers of names are simulated. */
+/* The names of a group's servers: failures, the next question, and services. Time and the servers
+ * of names are simulated. */
 #include "upstream/led.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static fb_test *start(const char *servers)
     return led_start(stream, "proxy_pass u;");
 }
 
-/* Serves one client after the other, by all of the addresses in turn, in any order. */
+/* Serves clients in sequence, by all the addresses in turn, in any order. */
 static void expect_turns(fb_test *test, const char *const *addresses, unsigned n)
 {
     fb_test_server *servers[8];
@@ -44,7 +44,7 @@ static void expect_turns(fb_test *test, const char *const *addresses, unsigned n
         expect_turns(test, turns, sizeof(turns) / sizeof(*turns));                                 \
     } while (0)
 
-/* The worker starts while there is no such name, which a session does not wait for. */
+/* The worker starts without an existing name, and a session does not wait for it. */
 START_TEST(a_name_that_comes_later)
 {
     fb_test *test = start("server a.test:80;");
@@ -105,7 +105,7 @@ START_TEST(answers_change)
 }
 END_TEST
 
-/* A failure keeps the addresses, and an answer that brings them back is no news. */
+/* A failure keeps the addresses, and an answer that restores them is no news. */
 START_TEST(failures_keep_addresses)
 {
     fb_test *test = start("server a.test:80 resolve;");
@@ -149,7 +149,7 @@ START_TEST(services)
 }
 END_TEST
 
-/* The records' weights are those of the addresses, unless the server has one. */
+/* The records' weights become the addresses', unless the server has a weight. */
 START_TEST(services_have_weights)
 {
     fb_test *test = start(_i == 0 ? "server test service=_x._udp resolve;"
@@ -201,7 +201,7 @@ START_TEST(services_that_lead_nowhere)
 }
 END_TEST
 
-/* A session waits for the first answer, unless another server can serve it. */
+/* A session waits for the first answer, unless a second server can serve. */
 START_TEST(sessions_wait_for_the_first_answer)
 {
     fb_test *test;

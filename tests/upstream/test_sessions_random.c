@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions through groups of all kinds, of one worker or two: clients, servers, names, memory,
- * descriptors, workers and operators do by chance what they can, and whatever comes of it, nothing
- * is left.
- *
- * FORKBEARD_TEST_SEED is the first seed, and the only one unless FORKBEARD_TEST_SEEDS says how
- * many. */
+/* Sessions through groups of all kinds, of one or two workers: clients, servers, names, memory,
+ * descriptors, workers and operators act at random, and in any case nothing is left.
+ * FORKBEARD_TEST_SEED is the first seed, and the only one unless FORKBEARD_TEST_SEEDS sets a
+ * number. */
 #include "kit/kit.h"
 #include "support/random.h"
 #include "support/test.h"
@@ -25,8 +23,8 @@ extern const fb_protocol fb_protocol_proxy;
 static const char *const addresses[] = { "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80",
     "10.0.0.4:80" };
 
-/* A group with each balancer, with and without a zone, a queue, names. Sessions leave servers that
- * are down. */
+/* A group with every balancer, with and without a zone, a queue, names. Sessions leave failed
+ * servers. */
 static const char stream[] =
     "resolver 10.0.0.53 valid=1s; resolver_timeout 2s; match m { send hi; expect ho; }"
     "proxy_session_drop on;"
@@ -140,7 +138,7 @@ static void change_worker(struct scene *scene)
     }
 }
 
-/* Says something of a server of the first group. */
+/* Sets the state of a server of the first group. */
 static void say(struct scene *scene)
 {
     const struct worker *worker = &scene->test->workers[0].worker;

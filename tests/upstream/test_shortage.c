@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server is not to blame for what this host lacks: none is marked, neither by sessions nor by
- * health checks. For want of descriptors no other server is tried; for want of local ports another
- * may do, towards which there are some. A worker takes no client that it has no room to serve. */
+/* A server is not to blame for a lack of this host: no server is marked, neither by sessions nor by
+ * health checks. For want of descriptors no further server is tried; for want of local ports a
+ * server with free ports may do. A worker accepts only clients it has room to serve. */
 #include "kit/kit.h"
 #include "upstream/led.h"
 
@@ -101,7 +101,7 @@ START_TEST(ports_of_checks)
 }
 END_TEST
 
-/* The address that has no port left towards the server has others used, for sessions in turn. */
+/* An address without a free port towards the server is replaced, for sessions in turn. */
 START_TEST(ports_of_other_addresses)
 {
     fb_test *test = led_start("upstream u { zone u 64k; server 10.0.0.1:80; }",
@@ -120,7 +120,7 @@ START_TEST(ports_of_other_addresses)
 }
 END_TEST
 
-/* ---- Slots: a client that needs another one for its server waits until both are free ---- */
+/* ---- Slots: a client that needs a second slot for its server waits until both are free ---- */
 
 static fb_test *start_small(uint32_t connections, const char *stream, const char *server)
 {

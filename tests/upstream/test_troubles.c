@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Troubles that sessions have with a server, as the master reads them in the group's zone: what is
- * counted by which end. */
+/* Troubles of sessions with a server, as the master reads them in the group's zone: the count
+ * raised by each end. */
 #include "kit/kit.h"
 #include "upstream/led.h"
 #include "upstream/status.h"

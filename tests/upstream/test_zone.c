@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Groups whose state is shared: by two workers, beyond the death of one, over a reload; a zone that
- * was damaged. */
+/* Groups with shared state: by two workers, beyond a death, over a reload; and a damaged zone. */
 #include "upstream/zoned.h"
 
 #include <errno.h>
@@ -66,12 +65,12 @@ START_TEST(limit_of_connections_is_that_of_all_workers)
     group_expect(a.group, "-");
     ck_assert_uint_eq(peer_conns(group_peer(a.group, 0)), 3);
 
-    zoned_bury(&b); /* with two tries, of which nothing is left */
+    zoned_bury(&b); /* with two tries, both removed */
     ck_assert_uint_eq(peer_conns(group_peer(a.group, 0)), 1);
     group_expect(a.group, "aa");
     choice_end(&choices[1], FB_TRY_SERVED);
     ck_assert_uint_eq(peer_conns(group_peer(a.group, 0)), 0);
-    b.zone.row = calloc(b.zone.n, sizeof(*b.zone.row)); /* what it does now is that of a ghost */
+    b.zone.row = calloc(b.zone.n, sizeof(*b.zone.row)); /* a ghost's rows from here on */
     for (unsigned i = 0; i < b.group->upstream.peers->n; i++)
         group_peer(b.group, i)->conns = &b.zone.row[0];
     choice_end(&choices[0], FB_TRY_SERVED);
@@ -121,7 +120,7 @@ START_TEST(lock_is_taken_from_a_worker_that_stands_still)
 }
 END_TEST
 
-/* Chooses in turn, while another worker takes the lock and a place of the same peer. */
+/* Chooses in turn, while a second worker takes the lock and a place of the peer. */
 static struct peer *choose_and_lose_lock(struct choice *choice)
 {
     struct upstream_zone *zone = choice->upstream->zone;
@@ -200,7 +199,8 @@ START_TEST(zone_of_another_size_begins_anew)
 }
 END_TEST
 
-/* Writes something anywhere into what workers can write: entries and locks, and another row. */
+/* Writes random bytes anywhere into the memory writable by workers: entries and locks, and another
+ * row. */
 static void damage(struct zoned_worker *attacker, uint64_t *random)
 {
     struct upstream_zone_layout l = upstream_zone_layout(&attacker->zone.shape);
@@ -256,7 +256,7 @@ START_TEST(damage_is_survived)
     zones_slot_released(&zoned.declared.zones, attacker.group->upstreams.id);
     attacker.zone.row = calloc(attacker.zone.n, sizeof(*attacker.zone.row));
 
-    /* what it has written fades away: after some sessions all servers have their turns again */
+    /* the damage fades away: after some sessions all servers have their turns again */
     group_wait(a.group, 100 * 60000);
     for (unsigned i = 0; i < 3; i++)
         PEER_STORE(group_peer(a.group, i)->state->health, PEER_HEALTH_UNCHECKED);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Worker processes that are killed while they choose servers of one zone, also while they hold the
- * group's lock. An independent count of sessions, which each worker adds to when it has been given
- * a server, and subtracts from before it ends the session, never exceeds max_conns; and once the
- * master has noted the deaths, the zone's numbers are those of the sessions that are left. */
+/* Worker processes killed while they choose servers of a zone, also with the group's lock held. An
+ * independent count of sessions, raised by a worker after the choice of a server, and lowered
+ * before the end of the session, never exceeds max_conns; and once the master has noted the deaths,
+ * the zone's numbers equal the remaining sessions. */
 #include "shm/memory.h"
 #include "support/wait.h"
 #include "upstream/zoned.h"
@@ -32,7 +32,7 @@ struct ledger {
 
 struct crash {
     struct zoned zoned;
-    struct zoned_worker own; /* the test's, which keeps the entries in use */
+    struct zoned_worker own; /* the test's handle, to keep the entries in use */
     struct ledger *ledger;
     pid_t pids[WORKERS];
     struct slot_id ids[WORKERS];
@@ -81,8 +81,7 @@ static struct group *enter(struct crash *crash, struct upstream_zone *zone, stru
     return group;
 }
 
-/* Adds up anew when a session ends meanwhile: another one, in its place, would be counted beside
- * it. */
+/* Adds up anew when a session ends meanwhile: its successor would be counted beside it. */
 static int32_t all_inside(const struct ledger *ledger, unsigned server)
 {
     uint32_t ends;
@@ -188,7 +187,7 @@ static void spawn_worker(struct crash *crash, unsigned worker, bool holds)
         work(crash, worker);
 }
 
-/* The sessions of a worker end with its process, before the master hears of its death. */
+/* The sessions of a worker end with the process, before the master hears of the death. */
 static void kill_worker(struct crash *crash, unsigned worker)
 {
     int status = kill_child(crash->pids[worker]);
@@ -238,7 +237,7 @@ static void check_numbers(struct crash *crash)
     ledger->asked++;
 }
 
-/* A worker that was killed may have ended one session more than it could tell. */
+/* A killed worker may have ended one session more than it could record. */
 static void check_sessions(const struct crash *crash)
 {
     uint64_t ended = 0, refused = 0, counted = 0;
@@ -268,7 +267,7 @@ START_TEST(numbers_are_exact_whoever_is_killed)
         if (random_below(&crash.random, 4) != 0) /* perhaps it joins meanwhile */
             let_work(&crash, worker);
         kill_worker(&crash, worker);
-        if (crash.kills % 2 == 0) /* others go on before the death is noted */
+        if (crash.kills % 2 == 0) /* some go on before the death is noted */
             let_work(&crash, (worker + 1) % WORKERS);
         bury_worker(&crash, worker);
         check_numbers(&crash);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entries of a zone: which servers have one, and who finds it. */
+/* The entries of a zone: the servers with an entry, and the lookups that find it. */
 #include "upstream/zoned.h"
 
 START_TEST(full_zone_leaves_the_rest_to_each_worker)
@@ -72,7 +72,8 @@ START_TEST(room_for_many_is_made_in_one_pass)
     for (unsigned i = 0; i < n; i++)
         group_add(a.group, 1);
     group_open(a.group);
-    /* each name is looked for in the whole zone, as it is full; one pass finds what is unused */
+    /* all names are searched in the whole zone, because it is full; a single pass finds unused
+     * entries */
     ck_assert_uint_le(a.zone.looked_at, n * n + n);
     for (unsigned i = 0; i < n; i++)
         ck_assert_ptr_nonnull(group_peer(a.group, i)->zone);
@@ -130,7 +131,7 @@ START_TEST(servers_that_are_alike_are_found_without_looking_at_all)
 }
 END_TEST
 
-/* Gives the only server so many peers that are alike, and notes their entries. */
+/* Gives the only server n equal peers, and notes their entries. */
 static void make_alike(
     struct zoned_worker *worker, const struct peer_address *address, unsigned n, uint32_t *entries)
 {
@@ -158,7 +159,7 @@ START_TEST(servers_that_are_alike_come_and_go)
     a.group->servers[0].target = NULL;
     group_open(a.group);
     make_alike(&a, &address, 8, all);
-    for (unsigned n = 0; n <= 8; n++) { /* in a zone that has no other entry */
+    for (unsigned n = 0; n <= 8; n++) { /* in a zone without other entries */
         make_alike(&a, &address, n, some);
         ck_assert_mem_eq(some, all, n * sizeof(*all));
         make_alike(&a, &address, 8, some);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lies that a worker has written about servers before its death keep no session from them for
- * longer than an honest failure would: fail_timeout, or with health checks the time until these are
- * made again. Then all servers have their turns. */
+/* Lies about servers, written by a worker before its death, keep sessions away no longer than an
+ * honest failure would: fail_timeout, or with health checks the time until the next checks. Then
+ * all servers have their turns. */
 #include "upstream/health.h"
 #include "upstream/zoned.h"
 
@@ -14,10 +14,10 @@
 #define CHECKS_AHEAD 60000
 #define INTERVAL 5000
 #define STEP 100
-#define SESSIONS 30 /* in a row, until each server has served some */
+#define SESSIONS 30 /* in a row, until every server has served some */
 #define TRIALS 400
 
-/* A zone with an honest worker, and one that dies. */
+/* A zone with an honest worker, and a worker that dies. */
 struct lies {
     struct zoned zoned;
     struct zoned_worker honest, liar;
@@ -100,7 +100,7 @@ static void pass_time(struct lies *lies, uint64_t ms)
     }
 }
 
-/* Begins sessions, each of which is served; each server has so many at least. */
+/* Begins sessions, all of them served; each server serves at least `least`. */
 static void expect_all_served(struct lies *lies, unsigned least)
 {
     unsigned served[SERVERS] = { 0 };
@@ -187,7 +187,7 @@ static const struct {
     { "least_time", true },
 };
 
-/* Whatever is written, of one server or of all. */
+/* Any lie, about one server or about all. */
 START_TEST(lies_end_with_the_liar)
 {
     uint64_t random = random_seed() + (uint64_t)_i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers of a test that share a zone, each as a group with a handle of its own. */
+/* Workers of a test with a shared zone, as groups with separate handles. */
 #pragma once
 
 #include "shm/declared.h"
@@ -23,7 +23,7 @@ struct zoned_worker {
     struct group *group;
 };
 
-/* Opens a zone that has room for so many peers, with the memory of an earlier one, or NULL. */
+/* Opens a zone with room for n peers, with the memory of an earlier zone, or NULL. */
 static inline void zoned_start(struct zoned *zoned, uint32_t entries, const struct zoned *old)
 {
     declared_start(&zoned->declared);
@@ -40,7 +40,7 @@ static inline void zoned_stop(struct zoned *zoned)
     declared_stop(&zoned->declared);
 }
 
-/* Begins a worker, whose group gets its servers from the caller before zoned_open(). */
+/* Begins a worker; the caller adds the group's servers before zoned_open(). */
 static inline struct group *zoned_begin(
     struct zoned_worker *worker, struct zoned *zoned, uint32_t slot, uint32_t serial)
 {
@@ -66,7 +66,7 @@ static inline struct group *zoned_worker(
     return group;
 }
 
-/* Notes that the worker has died, as it stands. */
+/* Notes the worker's death in its current state. */
 static inline void zoned_bury(struct zoned_worker *worker)
 {
     zones_slot_released(&worker->zoned->declared.zones, worker->group->upstreams.id);
