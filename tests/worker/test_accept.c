@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Accepting when there is not enough of something, and looking after who was left behind. */
+/* Accepting under shortages, and the care for clients left behind. */
 #include "support/fixture_worker.h"
 
 #include <errno.h>
@@ -111,7 +111,7 @@ START_TEST(a_shortage_pauses_for_a_while)
 }
 END_TEST
 
-/* Faults of the client that was waiting: the next one may be fine. */
+/* Faults of the waiting client: the next client may be fine. */
 static const int losses[] = { ECONNABORTED, ENETDOWN, EPROTO, EHOSTUNREACH, EPERM };
 
 START_TEST(a_client_that_was_lost_is_no_shortage)
@@ -192,8 +192,8 @@ START_TEST(before_it_is_told_it_accepts_nothing)
 }
 END_TEST
 
-/* A client of a deferred listener has said something: it is read in the turn that accepts it. One
- * that has not is watched like any other. */
+/* A client of a deferred listener has sent bytes: they are read in the turn of the accept. A silent
+ * client is watched like any client. */
 START_TEST(deferred_clients_are_read_at_once)
 {
     struct fixture_worker_options options = { .events = _i / 2, .connections = 4 };

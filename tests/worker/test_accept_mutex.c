@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The accept mutex heals: from holders that stand still, and from owners that cannot be. */
+/* The accept mutex heals: from stopped holders, and from impossible owners. */
 #include "support/fixture_worker.h"
 
 #define BOUND_MS 1000 /* twice WORKER_DELAY_MS */
 
 static const struct fixture_worker_options one_of_two = {
-    .events = FIXTURE_LEVEL, /* a mechanism that wakes all who watch a listener */
+    .events = FIXTURE_LEVEL, /* a mechanism that wakes all watchers of a listener */
     .connections = 16,
     .processes = 2,
     .mutex = true,
@@ -18,8 +18,8 @@ static const struct fixture_worker_options many = {
     .multi_accept = true,
 };
 
-/* Turns until the worker watches its listener, which it does not yet after the first turn; returns
- * the time that has passed. */
+/* Turns until the worker watches its listener, which needs more than a turn; returns the time
+ * spent. */
 static uint64_t turn_until_watching(struct fixture *fixture)
 {
     uint64_t from = fixture->loop->clock.mono_ms;
@@ -58,8 +58,8 @@ START_TEST(a_holder_that_stands_still_loses_it)
 }
 END_TEST
 
-/* A holder that waits for events stands still, too: it is left alone until a client waits, and who
- * looks for one does so no more often than once in accept_mutex_delay. */
+/* A holder waiting for events stands still, too: it keeps the mutex until a client waits, and
+ * waiters look for a client at most once in accept_mutex_delay. */
 START_TEST(a_holder_that_waits_keeps_it)
 {
     struct fixture *fixture = fixture_start_worker(&one_of_two);
@@ -78,7 +78,7 @@ START_TEST(a_holder_that_waits_keeps_it)
 }
 END_TEST
 
-/* A worker that was rung, and comes too late for a free mutex, takes it from who has rung. */
+/* A rung worker, too late for a free mutex, takes the mutex from the ringing worker. */
 START_TEST(who_was_rung_takes_it_without_a_client)
 {
     struct fixture_worker_options options = one_of_two;
@@ -119,7 +119,7 @@ START_TEST(a_holder_that_turns_keeps_it)
 }
 END_TEST
 
-/* A worker with many connections leaves a free mutex to others, but for no longer than that. */
+/* A worker with many connections leaves a free mutex to others, but for no longer. */
 START_TEST(who_leaves_it_to_others_waits_no_longer)
 {
     struct fixture *fixture = fixture_start_worker(&one_of_two);
@@ -142,7 +142,7 @@ END_TEST
 
 static struct slot_id taker;
 
-/* While the worker waits as the holder, another takes the mutex from it, and a client comes. */
+/* While the worker waits as the holder, a second worker takes the mutex, and a client comes. */
 static void take_over(struct loop *loop, int timeout)
 {
     struct fixture *fixture = (struct fixture *)worker_of_loop(loop);
@@ -173,7 +173,7 @@ START_TEST(a_former_holder_steps_back)
 }
 END_TEST
 
-/* While the worker waits as the holder, somebody frees the mutex: nobody else has it. */
+/* While the worker waits as the holder, an attacker frees the mutex: it has no holder. */
 static void free_it(struct loop *loop, int timeout)
 {
     struct fixture *fixture = (struct fixture *)worker_of_loop(loop);
@@ -197,7 +197,7 @@ START_TEST(a_mutex_that_was_freed_is_not_lost)
 }
 END_TEST
 
-/* Owners that nobody can be, as a worker in an attacker's hands may write them. */
+/* Impossible owners, as a worker in an attacker's hands may write them. */
 static uint64_t impossible_owner(struct fixture *fixture, int i)
 {
     struct slot_id rival = fixture_take_slot(fixture);
@@ -337,7 +337,7 @@ END_TEST
 
 #define STEP_MS 50
 
-/* Two workers of one memory, of which the first takes part. */
+/* Two workers with shared memory; the first takes part. */
 struct pair {
     struct shared *shared;
     struct accept_mutex mutex;
@@ -355,8 +355,8 @@ static struct pair make_pair(void)
     return pair;
 }
 
-/* Tries until the mutex is ours, while clients wait and the rival writes a new turn of its own
- * before each try; returns the time that has passed. */
+/* Tries until the mutex is ours, while clients wait and the rival writes a new turn before every
+ * try; returns the time spent. */
 static uint64_t try_against_rival(struct pair *pair, enum accept_mutex_status *status)
 {
     uint64_t from = pair->now;
@@ -373,7 +373,7 @@ static uint64_t try_against_rival(struct pair *pair, enum accept_mutex_status *s
     }
 }
 
-/* Whether it turns so often, or only writes so. */
+/* Whether it really turns so often, or only writes so. */
 START_TEST(nobody_is_the_only_holder_for_long)
 {
     struct pair pair = make_pair();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The policy of shares: who has too many clients, whom they are left to, how often, and what a lie
- * can do. */
+/* The policy of shares: the worker with too many clients, the worker to leave them to, how often,
+ * and the effect of a lie. */
 #include "worker/accept_share.h"
 
 #include "support/test.h"
@@ -9,7 +9,7 @@
 #define GENERATION 3
 #define MOST 1000
 
-/* Workers of one generation, of which the first is ours. */
+/* Workers of one generation; the first is ours. */
 struct pool {
     struct shared *shared;
     struct slot_id ids[WORKERS];
@@ -100,7 +100,7 @@ START_TEST(one_more_is_left_to_the_least)
     for (unsigned i = 1; i < WORKERS; i++)
         set_clients(pool, i, 3);
     set_clients(pool, 2, 1);
-    ck_assert_int_eq(judge(pool, 2, true), SHARE_FAIR); /* clients come by turns: as it should be */
+    ck_assert_int_eq(judge(pool, 2, true), SHARE_FAIR); /* clients come in turns: as it should be */
     ck_assert_int_eq(judge(pool, _i ? 3 : 2, _i), SHARE_PASS);
     ck_assert_uint_eq(pool->to, 2);
     set_clients(pool, 2, 3);
@@ -156,7 +156,7 @@ START_TEST(who_takes_none_does_not_count)
     ck_assert_int_eq(judge(pool, 100, true), SHARE_FAIR);
     ck_assert_uint_eq(accept_share_find_least(&pool->share), SHARE_NOBODY);
 
-    /* neither do those of another generation, or of none yet, or the dead */
+    /* neither do workers of a foreign generation, or of none yet, or the dead */
     ck_assert(slot_acquire(pool->shared, &other));
     shared_slot(pool->shared, other)->load.takes = true;
     ck_assert_int_eq(judge(pool, 100, true), SHARE_FAIR);
@@ -171,7 +171,7 @@ START_TEST(who_takes_none_does_not_count)
 }
 END_TEST
 
-/* A worker that has not turned when it was rung is left out until it turns. */
+/* A rung worker without a turn is left out until it turns. */
 START_TEST(a_silent_worker_is_left_out)
 {
     struct pool *pool = start();
@@ -196,8 +196,8 @@ START_TEST(a_silent_worker_is_left_out)
 }
 END_TEST
 
-/* Room is with those who say so, and have fewer than can be; after a client has waited in vain it
- * is with nobody until another worker accepts one. */
+/* Room is with workers reporting room, and with fewer clients than possible; after a client has
+ * waited in vain it is with nobody until another worker accepts a client. */
 START_TEST(room_is_found)
 {
     struct pool *pool = start();
@@ -230,7 +230,7 @@ START_TEST(room_is_found)
 }
 END_TEST
 
-/* A number that cannot be counts as the most that can be. */
+/* An impossible number counts as the greatest possible. */
 START_TEST(lies_are_bounded)
 {
     static const uint64_t lies[] = { UINT64_MAX, UINT64_MAX / 2, UINT32_MAX, MOST + 1 };

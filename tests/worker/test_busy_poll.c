@@ -199,7 +199,7 @@ static uint64_t now_s(void)
     return (uint64_t)now.tv_sec;
 }
 
-/* Binds this process, and its children, to one processor. */
+/* Binds the process and its children to the same processor. */
 static void use_one_processor(void)
 {
     cpu_set_t all, one;
@@ -227,7 +227,7 @@ START_TEST(another_process_on_the_processor_is_noticed)
         ck_assert_uint_lt(now_s(), deadline);
         sched_yield();
     }
-    /* for a while it is not asked again */
+    /* for a while the kernel is not asked again */
     ck_assert(busy_poll_is_wanted(&busy, now_ms + 9));
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
@@ -247,7 +247,7 @@ START_TEST(more_runnable_threads_than_processors_are_noticed)
     }
     ck_assert_int_ge(os_cpu_count_runnable(busy.load), 1); /* we are */
     busy.processors = 0;
-    while (busy.counted_ms == 0) { /* they are not while the thread has lost its processor */
+    while (busy.counted_ms == 0) { /* not counted while the thread has lost its processor */
         now_ms += 100;
         ck_assert(busy_poll_is_wanted(&busy, now_ms));
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands to a worker, and how it ends. */
+/* Commands to a worker, and the worker's end. */
 #include "support/fixture_worker.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ START_TEST(a_drain_lets_sessions_finish)
     struct sim_socket *first = fixture_connect_client(fixture);
 
     fixture_turn(fixture);
-    fixture_connect_clients(fixture, 3); /* they came before it: nobody else may know of them */
+    fixture_connect_clients(fixture, 3); /* accepted before the order: unknown to further workers */
     give_order(fixture, COMMAND_QUIT);
     ck_assert_str_eq(fixture_logged(fixture), DRAINING);
     ck_assert_uint_eq(fixture->listening[0]->waiting, 0);
@@ -152,7 +152,7 @@ START_TEST(the_master_hands_it_new_logs)
     int old = fixture->log.target.fd, file[2], spare;
 
     ck_assert_int_eq(pipe2(file, O_CLOEXEC | O_NONBLOCK), 0);
-    fixture->log.target.fd = dup(old); /* closed by the worker for the new one */
+    fixture->log.target.fd = dup(old); /* closed by the worker for the new log */
     spare = fixture->log.target.fd;
     send_order(fixture, MESSAGE_LOG_FILE, 7, file[1]); /* no such log: the descriptor is closed */
     send_order(fixture, MESSAGE_LOG_FILE, 0, file[1]);

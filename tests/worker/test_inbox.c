@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inbox of a worker on the real kernel, in which this test is the master and the other worker:
- * what waits there without memory, and who has gone meanwhile. */
+/* The inbox of a worker on the real kernel, with the test as the master and the second worker:
+ * messages waiting without memory, and workers gone meanwhile. */
 #include "support/fixture_worker.h"
 #include "support/wait.h"
 #include "worker/messages_private.h"
@@ -129,7 +129,7 @@ static void turn_without_memory(struct fixture *fixture, const char *expected)
     fixture->memory.until_failure = UINT_MAX;
 }
 
-/* A greeting that waits behind the news of its sender's end makes it come no second time. */
+/* A greeting behind the news of the sender's end does not announce the sender a second time. */
 START_TEST(who_has_gone_does_not_come)
 {
     struct fixture *fixture = start();
@@ -168,7 +168,7 @@ START_TEST(messages_wait_for_memory)
 }
 END_TEST
 
-/* Whether the worker has asked for the inbox of that one. */
+/* Whether the worker has asked for the inbox of worker `id`. */
 static bool asks_for(struct fixture *fixture, struct slot_id id)
 {
     struct channel_message message;
@@ -181,7 +181,7 @@ static bool asks_for(struct fixture *fixture, struct slot_id id)
     return false;
 }
 
-/* A worker that has no descriptor for another's inbox asks again: nobody has gone. */
+/* A worker without a descriptor for a receiver's inbox asks again: nobody has gone. */
 START_TEST(an_inbox_waits_for_a_descriptor)
 {
     struct fixture *fixture = start();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A whole worker on a kernel that makes trouble: every client that it leaves alone is served to the
- * end, and nothing is left of the others. The number of a test that fails is its seed. */
+/* A whole worker on a troubled kernel: every undisturbed client is served to the end, and nothing
+ * is left of the rest. The number of a failing test is its seed. */
 #include "support/fixture_worker.h"
 
 #define CLIENTS 24

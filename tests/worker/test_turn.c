@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct fixture_worker_options one_of_two = {
-    .events = FIXTURE_LEVEL, /* a mechanism that wakes all who watch a listener */
+    .events = FIXTURE_LEVEL, /* a mechanism that wakes all watchers of a listener */
     .connections = 16,
     .processes = 2,
     .mutex = true,
@@ -101,7 +101,7 @@ START_TEST(who_does_not_hold_it_does_not_watch)
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 1);
 
-    /* once more: it watched in its last turn */
+    /* once more: the worker watched in its last turn */
     fixture_take_mutex(fixture, rival);
     fixture->sim->on_wait = check_not_watching;
     fixture_turn(fixture);
@@ -187,8 +187,8 @@ START_TEST(alone_it_needs_no_mutex)
 }
 END_TEST
 
-/* The accept mutex is given back soon, and what it is not needed for comes after the events of
- * those who were there before. */
+/* The accept mutex is given back soon, and work without need of the mutex follows the events of
+ * earlier clients. */
 START_TEST(who_leaves_makes_room_for_who_comes_in_the_same_turn)
 {
     struct fixture *fixture = fixture_start_worker(&single);
@@ -205,7 +205,7 @@ START_TEST(who_leaves_makes_room_for_who_comes_in_the_same_turn)
 }
 END_TEST
 
-/* The mutex is for mechanisms that wake all who watch a listener. */
+/* The mutex is for mechanisms that wake all watchers of a listener. */
 START_TEST(listeners_are_exclusive_where_they_can_be)
 {
     const struct fixture_worker_options edge = {
@@ -280,7 +280,7 @@ START_TEST(it_takes_one_or_all)
 }
 END_TEST
 
-/* Clients who are left have their turn after the other events. */
+/* Waiting clients have a turn after the other events. */
 START_TEST(a_flood_leaves_time_for_others)
 {
     struct fixture_worker_options options = {
@@ -333,7 +333,7 @@ START_TEST(who_has_more_than_its_share_leaves_it_to_others)
 }
 END_TEST
 
-/* Has another worker that takes clients, and has none. */
+/* Adds another worker that takes clients, and has none. */
 static void add_rival(struct fixture *fixture)
 {
     struct slot_id rival = fixture_take_slot(fixture);
@@ -342,8 +342,8 @@ static void add_rival(struct fixture *fixture)
     shared_slot(fixture->shared, rival)->load.takes = SLOT_TAKES;
 }
 
-/* An isolated client wakes nobody else; of two that come at once the second is left to the worker
- * that has none, and taken soon if it does not. */
+/* An isolated client wakes nobody else; of two simultaneous clients the second is left to a worker
+ * without clients, and taken soon if not accepted. */
 START_TEST(a_burst_is_left_to_who_has_fewer)
 {
     const struct fixture_worker_options options = {
@@ -373,7 +373,7 @@ START_TEST(a_burst_is_left_to_who_has_fewer)
 }
 END_TEST
 
-/* The same without the mutex: the listener is left, and another worker woken. */
+/* Without the mutex: the listener is left, and a second worker woken. */
 START_TEST(who_has_few_free_slots_wakes_another)
 {
     const struct fixture_worker_options options = {
