@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Diagnostics sent to another process as JSON arrive unchanged. */
-#include "base/diag_json.h"
+#include "base/diag.h"
+#include "base/json.h"
 
 #include "base/log.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The master's sleep ends at each signal, and is no shorter. */
-#include "process/alarm.h"
-
-#include "process/role.h"
 #include "process/signals.h"
 
 #include "event/timer.h"
