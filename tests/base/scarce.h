@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that runs out at a chosen request. */
+/* Memory running out at a chosen request. */
 #pragma once
 
 #include "base/memory.h"

@@ -126,7 +126,7 @@ static const struct {
     { "", "\"\"" },
 };
 
-/* In the message and in the other texts. */
+/* In the message and in the remaining texts. */
 START_TEST(texts_are_escaped)
 {
     const char *message = escapes[_i].message, *json = escapes[_i].json;

@@ -25,7 +25,7 @@ void unwatch(struct watched **watched);
 void arm_event(struct watched *watched, enum event_direction direction);
 void disarm_event(struct watched *watched, enum event_direction direction);
 
-/* Turns without waiting until a turn has no event; for sources that consume their input. */
+/* Turns without waiting until a turn has no event; for sources consuming all input. */
 void turn_until_quiet(struct fixture *fixture);
 /* Turns until the condition holds; fails after some seconds. */
 #define turn_until(fixture, condition)                                                             \
@@ -64,7 +64,7 @@ void reset_end(int fd);
 
 /* Receives once; says how much, and 0 at the end. */
 size_t receive_once(struct watched *watched);
-/* Accepts a waiting client, and closes its connection. */
+/* Accepts a waiting client, and closes the connection. */
 void accept_once(struct watched *listener);
 
 void start_simulation(void);

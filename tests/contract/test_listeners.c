@@ -106,7 +106,7 @@ END_TEST
 
 struct workers {
     pid_t pids[WORKERS];
-    int reports; /* a byte for each client served, and '-' for each vain wake-up */
+    int reports; /* a byte per client served, and '-' per vain wake-up */
 };
 
 static unsigned served_n; /* a worker's share */

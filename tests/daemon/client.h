@@ -19,7 +19,7 @@ int client_try(in_port_t port);
 void client_send(int fd, const char *text);
 /* Receives exactly this. */
 void client_expect(int fd, const char *text);
-/* Receives a line, and returns it without its end. Valid until the next call. */
+/* Receives a line, and returns it without the newline. Valid until the next call. */
 const char *client_read_line(int fd);
 /* Sends it and receives it. */
 void client_echo(int fd, const char *text);

@@ -23,5 +23,5 @@ int64_t control_number(struct json_value object, const char *name);
 /* An element of a member, which must be there, and how many there are. */
 struct json_value control_at(struct json_value object, const char *name, unsigned i);
 unsigned control_count(struct json_value object, const char *name);
-/* The message with the text in it; fails without one. */
+/* The message containing the text; fails without a match. */
 struct json_value control_message(struct json_value answer, const char *text);

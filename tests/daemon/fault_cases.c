@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The faults of a reload, one row each: the process, the call, and the expected message. */
+/* The faults of a reload, a row per fault: the process, the call, and the expected message. */
 #include "daemon/fault_cases.h"
 
 #include <errno.h>

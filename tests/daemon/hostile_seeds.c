@@ -39,7 +39,7 @@ struct life {
     const struct hostile_plan *plan;
     struct daemon *daemon;
     unsigned seed;
-    bool stays; /* the attacker lives until the reload ends it */
+    bool stays; /* the attacker lives until the reload */
     struct session sessions[WORKERS];
     unsigned victim; /* index of the attacker's session */
     pid_t workers[WORKERS];

@@ -14,7 +14,7 @@ struct name_server {
     in_port_t port;
 };
 
-/* A question, and the answer built behind it. */
+/* A question, and the answer built behind the question. */
 struct name_reply {
     struct sockaddr_in from;
     int fd; /* the connection of the query; -1: a datagram */

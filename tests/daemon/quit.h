@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Daemons told to quit, beside which new daemons start: their names, sessions and status. */
+/* Daemons told to quit, beside new daemons: names, sessions and status. */
 #pragma once
 
 #include "daemon/daemon.h"

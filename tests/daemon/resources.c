@@ -80,7 +80,7 @@ static void show_test(const char *directory, const char *name)
     list_files(path, show_tail);
 }
 
-/* Failed tests leave children to the program, which is their reaper. */
+/* Failed tests leave children to the program, a child subreaper. */
 static void end_orphans(void)
 {
     pid_t children[64];
@@ -118,7 +118,7 @@ void resources_begin_test(char *directory, size_t size)
     char reports[128];
 
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    do /* a failed test, whose pid was reused for us, leaves its directory */
+    do /* a failed test with the same pid has left a directory */
         snprintf(directory, size, "%s/%d.%d", base, (int)getpid(), number++);
     while (mkdir(directory, 0755) == -1 && errno == EEXIST);
     ck_assert_int_eq(chmod(directory, 0755), 0);

@@ -13,7 +13,7 @@
  * of failed tests, ends leftover processes, and removes the directory. */
 void resources_fixture(TCase *tcase);
 
-/* Begins a test: an empty directory of its own, and orphans become its children. */
+/* Begins a test: a new empty directory, and orphans become children of the test. */
 void resources_begin_test(char *directory, size_t size);
 /* Fails if there are reports, or files that are neither the harness's nor among `owned`; removes
  * the directory. */

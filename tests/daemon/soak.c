@@ -86,7 +86,7 @@ START_TEST(limits)
 }
 END_TEST
 
-/* A hundred at a time, so that a failure does not end the tests after it. */
+/* A hundred at a time: a failure does not end the later tests. */
 START_TEST(random_writes)
 {
     const struct hostile_plan plan = { 1 + (unsigned)_i * SEEDS, SEEDS, 4, 400, 1000 };

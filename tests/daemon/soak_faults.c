@@ -45,7 +45,7 @@ struct faults {
     const struct soak_faults_plan *plan;
     struct daemon *daemon;
     struct steady_clients clients;
-    int breaker; /* the session that has broken a worker, or -1 */
+    int breaker; /* the session with a broken worker, or -1 */
     int unread;  /* the end of a pipe */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reloads with very many idle sessions, half of them with a protocol that reports idleness. */
+/* Reloads with very many idle sessions, half with a protocol reporting idleness. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@ struct soak_transitions_plan {
     unsigned reloads;
     unsigned rate;   /* new sessions a second */
     unsigned long_n; /* long sessions; each lasts for the time of 100 reloads */
-    int way;         /* way of accepting: 0 to 2, or -1: each in turn */
+    int way;         /* way of accepting: 0 to 2, or -1: all in turn */
 };
 
 #define SOAK_TRANSITIONS_MODES 3

@@ -80,8 +80,7 @@ void steady_clients_watch(struct steady_clients *clients)
     atomic_store(&clients->served, 0);
     atomic_store(&clients->failed, 0);
     atomic_store(&clients->slowest_ms, 0);
-    atomic_store(
-        &clients->watched_ms, now_ms() + 1); /* sessions that began just now are not judged */
+    atomic_store(&clients->watched_ms, now_ms() + 1); /* new sessions are not judged */
 }
 
 void steady_clients_check(struct steady_clients *clients, const char *what, unsigned most_ms)

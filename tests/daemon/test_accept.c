@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several workers on one port: every way to share it, and the behaviour without room. */
+/* Several workers on a port: every way of sharing, and the behaviour without room. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/load_clients.h"
@@ -214,7 +214,7 @@ static bool all_sleep(const struct daemon *daemon)
     return count_wakeups(daemon) == before;
 }
 
-/* Ways of accepting under epoll, which wakes only one worker watching a listener. */
+/* Ways of accepting under epoll, with a single worker woken per client. */
 static const char *const calm[] = { "", "accept_share off;", "accept_mutex off;",
     "accept_mutex off; multi_accept on;" };
 

@@ -160,7 +160,7 @@ static void reload_daemon(struct daemon *daemon)
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
 }
 
-/* An adopted socket cannot be replaced: a configuration without it does not close it. */
+/* An adopted socket cannot be replaced: a configuration without the socket does not close it. */
 START_TEST(a_reload_keeps_what_it_does_not_want)
 {
     struct daemon *daemon = daemon_create(2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that break the rules of the channel to the master, or do not read it. */
+/* Workers breaking the rules of the channel to the master, or not reading the channel. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"

@@ -125,7 +125,7 @@ START_TEST(gnu_options)
 }
 END_TEST
 
-/* The entry's beginning, and parts of its text. */
+/* The beginning of the entry, and parts of the text. */
 static const struct {
     const char *directive, *head, *text;
 } entries[] = {
@@ -267,7 +267,7 @@ START_TEST(test_touches_nothing)
 }
 END_TEST
 
-/* Without the control socket, which has its own test. */
+/* Without the control socket: see test_control.c. */
 START_TEST(signals_are_sent)
 {
     static const char *const names[] = { "stop", "quit" };

@@ -160,7 +160,7 @@ START_TEST(status_for_people)
 }
 END_TEST
 
-/* Reloads that fail. `line` and `column` are the message's, 0: absent. */
+/* Failing reloads. `line` and `column` are of the message, 0: absent. */
 static const struct {
     const char *configuration, *text;
     int line, column;
@@ -307,7 +307,7 @@ START_TEST(end_while_clients_wait)
 }
 END_TEST
 
-/* Begins a reload whose configuration is not read to its end while "$D/late" exists. */
+/* Begins a reload with a reader of the configuration stopped while "$D/late" exists. */
 static int hang_reading(struct daemon *daemon)
 {
     int client;

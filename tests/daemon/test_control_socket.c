@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control socket's file, its permissions, and clients that are slow, rude or gone. */
+/* The control socket: path, permissions, and slow, rude or vanished clients. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
@@ -384,7 +384,7 @@ START_TEST(clients_that_go)
         client_send(client, last[i % 5]);
         close(client);
     }
-    /* the reloads have merged into one or more, which complete */
+    /* the reloads have merged into at least one, and complete */
     WAIT_FOR(strcmp(control_text(control_ask(daemon, "status"), "state"), "running") == 0 &&
              proc_child_n(daemon->pid) == 1);
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);

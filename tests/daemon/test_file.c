@@ -26,7 +26,7 @@ enum { SENDFILE, THREADS, DIRECT, KERNEL, WAYS, OTHER = WAYS, PORTS };
 
 static const char *const sandboxes[] = { "on", "strict" };
 
-/* The mode of the whole run, if it names one. */
+/* The mode of the whole run, if given. */
 static const char *sandbox_of(int i)
 {
     const char *mode = getenv("FORKBEARD_TEST_SANDBOX");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Generations of workers that do not become ready, or that drain for long. */
+/* Generations of workers never ready, or with a long drain. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"

@@ -65,7 +65,7 @@ static void configure(struct daemon *daemon, const char *options, const char *mo
     daemon_configure(daemon, CONFIGURATION, more, options);
 }
 
-/* Starts a daemon with all its servers running. */
+/* Starts a daemon with all servers running. */
 static struct daemon *start(const char *options, const char *more)
 {
     struct daemon *daemon = daemon_create(3);
@@ -145,7 +145,7 @@ static bool is_ended(int fd)
     return n == 0 || (n == -1 && errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-/* Waits until the daemon has closed its end. */
+/* Waits until the daemon has closed the connection. */
 static void wait_end(int fd)
 {
     WAIT_FOR(is_ended(fd));

@@ -59,7 +59,7 @@ static void answer(const struct name_server *server, in_port_t port)
     name_server_send(server, &reply, 0);
 }
 
-/* Replies that the name does not exist, so that the log shows its appearance. */
+/* Replies NXDOMAIN, so that the log shows the later appearance of the name. */
 static void deny(const struct name_server *server)
 {
     struct name_reply reply;

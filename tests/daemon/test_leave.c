@@ -33,7 +33,7 @@ static pid_t find_left(const struct daemon *daemon, pid_t before)
     return pid;
 }
 
-/* Makes the daemon leave its sessions; returns the process now holding them. */
+/* Makes the daemon leave its sessions; returns the process now holding the sessions. */
 static pid_t leave(struct daemon *daemon, pid_t before)
 {
     pid_t pid = daemon->pid, left;

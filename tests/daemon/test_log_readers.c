@@ -32,7 +32,7 @@ static void configure(struct daemon *daemon, const char *kind, const char *log)
         "error_log %s info; error_log_rate_limit off; pid forkbeard.pid; %s" SERVER, log, kind);
 }
 
-/* Standard error: its reader, and the daemon's end. */
+/* Standard error: the reader's end, and the daemon's end. */
 
 static int make_pipe(int ends[2])
 {
@@ -222,7 +222,7 @@ static void limit_files(pid_t pid, rlim_t size)
     ck_assert_int_eq(prlimit(pid, RLIMIT_FSIZE, &limit, NULL), 0);
 }
 
-/* A file at its size limit, for which the kernel would end the process. */
+/* A file at RLIMIT_FSIZE: the kernel would kill the process by SIGXFSZ. */
 START_TEST(a_file_at_its_limit)
 {
     struct daemon *daemon = daemon_create(1);

@@ -125,7 +125,7 @@ START_TEST(handled_declined_and_unknown)
 }
 END_TEST
 
-/* A message to a worker that dies before it reads. */
+/* A message to a worker dying before its next read. */
 START_TEST(a_dead_worker)
 {
     struct daemon *daemon = start_daemon_under(_i);

@@ -138,7 +138,7 @@ static uint64_t capabilities_of(pid_t pid)
 
 #define NET_RAW ((uint64_t)1 << 13)
 
-/* Workers keep the one capability, where the master is root and has it. */
+/* Workers keep the one capability, where the master is root with the capability. */
 START_TEST(rights_that_a_directive_asks_for)
 {
     struct daemon *daemon;

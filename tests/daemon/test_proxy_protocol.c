@@ -13,7 +13,7 @@
 
 #define LINE "PROXY TCP4 203.0.113.9 198.51.100.7 4321 443\r\n"
 
-/* Sends bytes one by one, the next when the daemon has received the byte before. */
+/* Sends byte by byte, the next after the daemon has received the byte before. */
 static void send_apart(int fd, const char *text)
 {
     for (char one[2] = ""; *text != '\0'; text++) {
@@ -69,7 +69,7 @@ START_TEST(under_each_mechanism)
 }
 END_TEST
 
-/* The address is the same; clients are served by the configuration of their time. */
+/* The address stays; the configuration at the time of the accept serves a client. */
 START_TEST(a_reload_begins_and_ends_it)
 {
     static const char *const parameters[] = { "", " proxy_protocol", "" };

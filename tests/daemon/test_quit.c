@@ -272,7 +272,7 @@ START_TEST(a_start_that_waits)
 }
 END_TEST
 
-/* The names of a killed process disturb nobody, and the next start removes them. */
+/* The names of a killed process are harmless, and the next start removes the names. */
 START_TEST(a_killed_one_leaves_its_names)
 {
     struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);

@@ -89,7 +89,7 @@ START_TEST(the_longest_idle_gives_way)
 }
 END_TEST
 
-/* Clients that all wait at once are served. */
+/* Many clients waiting at once are served. */
 START_TEST(many_come_at_once)
 {
     struct daemon *daemon = start_daemon(shortages[_i].main, shortages[_i].events);
@@ -164,7 +164,7 @@ static bool all_accept(struct daemon *daemon)
     return n == WORKERS;
 }
 
-/* Opens clients that have room; returns whether hardly any idle connection was closed for them. */
+/* Opens clients with room; returns whether hardly any idle connection was closed for room. */
 static bool open_clients(struct daemon *daemon, int *clients, int n)
 {
     int64_t from = count_reclaimed(daemon);

@@ -61,7 +61,7 @@ static void configure_daemon(struct daemon *daemon, const char *conf)
         strstr(conf, "control ") == conf ? "" : "control unix:forkbeard.sock;", conf);
 }
 
-/* With a long session, and others that come and go all the time. */
+/* With a long session, and further sessions coming and going all the time. */
 static struct fault_run *begin_case(void)
 {
     struct fault_run *run = calloc(1, sizeof(*run));

@@ -413,7 +413,7 @@ START_TEST(answers_make_no_sense)
 }
 END_TEST
 
-/* Replies that do not fit the question are dropped, so that an early forger gains nothing. */
+/* Replies not fitting the question are dropped: an early forger gains nothing. */
 START_TEST(false_answers_come_first)
 {
     struct name_server server = name_server_start();

@@ -269,7 +269,7 @@ START_TEST(keys_survive_a_reload)
 }
 END_TEST
 
-/* Keys take pages of their own; the map is full at 40 of them. */
+/* Keys take whole pages; the map is full at 40 keys. */
 START_TEST(a_limit_of_memory)
 {
     struct daemon *daemon = daemon_start_new(1,

@@ -26,7 +26,7 @@ static struct daemon *start_server(void)
     return daemon_start_new(1, "%s", "events { } stream { server { listen 127.0.0.1:$0; echo; } }");
 }
 
-/* Ends a client that has received its answer; then *client is -1. */
+/* Ends a client with a received answer; then *client is -1. */
 static bool take_answer(int *client)
 {
     char answer;

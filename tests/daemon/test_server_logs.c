@@ -77,7 +77,7 @@ START_TEST(lines_of_sessions_go_to_their_servers_log)
 }
 END_TEST
 
-/* Servers that log to one file share a single descriptor, at all levels. */
+/* Servers logging to one file share a single descriptor, at all levels. */
 START_TEST(a_file_is_opened_once)
 {
     struct daemon *daemon = daemon_create(3);

@@ -96,7 +96,7 @@ START_TEST(term_after_quit)
 }
 END_TEST
 
-/* A process that has taken over the path of a unix socket meanwhile keeps it. */
+/* A process keeps the path of a unix socket taken over meanwhile. */
 START_TEST(end_leaves_a_successor_its_socket)
 {
     struct daemon *daemon = daemon_start_new(2, "%s", kinds[_i]), *next = daemon_create(0);

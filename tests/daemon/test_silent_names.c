@@ -53,7 +53,7 @@ START_TEST(silent_names_block_nobody)
 }
 END_TEST
 
-/* Receives a datagram, and returns its source port. */
+/* Receives a datagram, and returns the source port. */
 static in_port_t receive_from(const struct name_server *server, struct name_reply *reply)
 {
     struct pollfd entry = { .fd = server->udp, .events = POLLIN };
@@ -87,7 +87,7 @@ START_TEST(repeated_questions_have_other_ports)
 }
 END_TEST
 
-/* Questions have their own ports while another question hangs. */
+/* Questions have separate ports while a question hangs. */
 START_TEST(questions_have_ports_of_their_own)
 {
     enum { QUESTIONS = 20 };

@@ -12,7 +12,7 @@
 #define EACH 3 /* clients of each server */
 #define CLIENTS (2 * EACH)
 
-/* Clients stopped when they open, and clients whose input has been waited for. */
+/* Clients stopped at the opening, and clients stopped after input. */
 START_TEST(a_reset_is_noticed)
 {
     struct daemon *daemon = daemon_create(2);

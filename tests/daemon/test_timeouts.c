@@ -51,7 +51,7 @@ START_TEST(idle_timeout)
 }
 END_TEST
 
-/* A client whose first byte has come in time; again if it got no processor. */
+/* A client with its first byte in time; again after a lack of processor time. */
 static int open_in_time(const struct daemon *daemon)
 {
     for (;;) {

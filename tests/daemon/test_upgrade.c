@@ -169,7 +169,7 @@ START_TEST(in_the_background)
 }
 END_TEST
 
-/* Sockets of only one of the two configurations. */
+/* Sockets of a single configuration of the two. */
 START_TEST(another_configuration)
 {
     struct daemon *daemon = daemon_create(2);

@@ -12,7 +12,7 @@
     "events {} stream { server { listen 127.0.0.1:$0 reuseport; " protocol " } }"
 #define HANGS "load_module " MODULES_PATH "/hangs.so; "
 
-/* Reloads one of the two masters, and waits until it serves. */
+/* Reloads a master of the two, and waits until the new configuration serves. */
 static void reload_one(struct daemon *daemon, pid_t master)
 {
     daemon_mark_log(daemon);

@@ -47,7 +47,7 @@ static void begin(struct shared_test *test, const struct shared_options *options
     daemon_start(daemon);
 }
 
-/* Begins a session that goes on; returns the letter of its server. */
+/* Begins a session, still open at the return; returns the letter of the server. */
 static char open_client(struct shared_test *test)
 {
     ck_assert_uint_lt(test->client_n, CLIENTS_MAX);

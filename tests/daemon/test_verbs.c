@@ -102,7 +102,7 @@ static void hold_up(void *arg, unsigned i)
     verbs_finish(&scene);
 }
 
-/* A verb is blocked: it ends at its timeout, and not before. */
+/* A blocked verb ends at the timeout, and not before. */
 START_TEST(a_verb_is_held_up)
 {
     abreast_run(countof(rows), AT_A_TIME, hold_up, NULL);

@@ -23,7 +23,7 @@ struct scene {
     const struct verb *verb;
     const char *typed; /* the way that is tried */
     struct daemon *daemon;
-    pid_t other;  /* another master process: an old process that quits, or an upgrade's */
+    pid_t other;  /* the second master process: quitting, or of an upgrade */
     pid_t victim; /* a worker without the session `session` */
     int session;  /* opened before the verb */
     bool loaded;  /* clients come */
@@ -35,7 +35,7 @@ struct scene {
 /* Whether the row has `word` for clients or sessions; the word is checked to be valid. */
 bool verbs_are(const char *cell, const char *word);
 
-/* Runs the command line's -s WORD or another command; fails unless it exits with the code. */
+/* Runs -s WORD or a command; fails unless the exit status is the code. */
 void verbs_run(struct scene *scene, const char *command, int code);
 /* Whether what is typed begins with this. */
 bool verbs_types(const struct scene *scene, const char *text);
@@ -43,7 +43,7 @@ bool verbs_types(const struct scene *scene, const char *text);
 void verbs_type(struct scene *scene, pid_t pid);
 /* A session that echoes, with any worker. */
 int verbs_open_session(const struct daemon *daemon);
-/* Stops the worker of the session, so that it has to be killed. */
+/* Stops the worker of the session, so that only SIGKILL ends the worker. */
 void verbs_freeze_worker(struct scene *scene);
 /* Lets clients come, and stay. */
 void verbs_load(struct scene *scene);

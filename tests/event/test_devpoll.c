@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mechanism devpoll: its writes to /dev/poll, and their time. */
+/* The mechanism devpoll: contents and time of writes to /dev/poll. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -161,7 +161,7 @@ START_TEST(another_source_of_the_descriptor_begins_anew)
     close_end(fds[1]);
     watched = watch_pair(fixture, again);
     ck_assert_int_eq(again[0], fds[0]);
-    arm_event(watched, EVENT_READ); /* like the old one, whose file the kernel may still watch */
+    arm_event(watched, EVENT_READ); /* the kernel may still watch the old source's file */
     snprintf(expected, sizeof(expected), "-%dr%d ", again[0], again[0]);
     check_written(fixture, expected);
     unwatch(&watched);

@@ -120,7 +120,7 @@ START_TEST(waiting_clients_are_counted)
     for (int i = 0; i < 3; i++)
         clients[i] = make_client(&address);
     accepts = 0;
-    while (taken < 3) { /* the loopback may deliver them a moment later */
+    while (taken < 3) { /* the loopback may deliver late */
         fixture_turn_waiting(fixture, 1000);
         while (accept_client(listener) == IO_DONE)
             taken++;

@@ -15,7 +15,7 @@
 
 static unsigned enters;
 
-/* Counts the system calls that submit or wait. */
+/* Counts the system calls for submitting or waiting. */
 int io_uring_enter2(
     unsigned fd, unsigned submit, unsigned least, unsigned flags, sigset_t *argument, size_t size)
 {

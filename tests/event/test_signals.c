@@ -46,7 +46,7 @@ START_TEST(a_handler_wakes_a_wait_that_has_not_begun)
     signals_install(ROLE_WORKER);
     fixture = start_maskless(signals_wait_mask());
     signals_wake_by(fixture->loop->signal_fd);
-    for (int i = 0; i < 100; i++) { /* more than one: undrained bytes fill the pipe */
+    for (int i = 0; i < 100; i++) { /* many times: undrained bytes fill the pipe */
         ck_assert_int_eq(raise(SIGQUIT), 0);
         ck_assert(!signals_given(COMMAND_QUIT));
         loop_wait(fixture->loop, -1);

@@ -7,7 +7,7 @@
 
 #define TIMERS 8
 
-/* Timers of a loop; each writes a letter. */
+/* Timers of a loop; a timer writes a letter. */
 struct loop_timers {
     struct fixture *fixture;
     struct loop *loop;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A ClientHello for tests: its extensions, and its cuts into records. */
+/* A ClientHello for tests: extensions, and cuts into records. */
 #pragma once
 
 #include <stdint.h>

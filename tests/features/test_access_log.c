@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines of access logs: their bytes and buffers, and the files of their paths. */
+/* Lines of access logs: bytes and buffers, and files of paths with variables. */
 #include "features/access_log/access_log.h"
 #include "session/conn.h"
 #include "support/directory.h"

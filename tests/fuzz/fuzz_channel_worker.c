@@ -26,7 +26,7 @@ struct scene {
     uint64_t number; /* the latest message of our own */
 };
 
-/* Workers announced to us that have not gone. */
+/* Workers announced to us, and not gone since. */
 static fb_ref present[PRESENT_MAX];
 static unsigned present_n;
 
@@ -221,7 +221,7 @@ static void play_master(struct scene *scene, unsigned how)
             close(ends[0]);
         send_to_worker(scene, MESSAGE_INBOX_OF_PEER, message.argument, ends[1]);
         close(ends[1]);
-        if (how % 4 == 2) /* until it is full, or the peer goes */
+        if (how % 4 == 2) /* until full, or until the peer goes */
             close(ends[0]);
     }
 }

@@ -22,7 +22,7 @@ static void check_part(fb_bytes in, struct client_hello_part part,
     free(text);
 }
 
-/* Parses n bytes from memory that ends behind them, and looks at the result. */
+/* Parses n bytes at the end of mapped memory, and looks at the result. */
 static void parse(struct client_hello *hello, const uint8_t *data, size_t n, uint8_t *name)
 {
     uint8_t *copy = malloc(n > 0 ? n : 1), *list = malloc(n > 0 ? n : 1);

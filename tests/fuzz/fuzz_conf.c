@@ -20,7 +20,7 @@ static void check_word(const struct conf_word *word, struct conf_report *report)
     report_warn(report, word, "word");
 }
 
-/* With an environment whose values look like variables. */
+/* With an environment of values like variables. */
 static void check_substitution(const struct conf_word *word)
 {
     static const char *const environment[] = { "A=${B}", "B=", "NAME=x y;{}\"$${A}", NULL };

@@ -66,7 +66,7 @@ static void check_header(fb_bytes in, const struct proxy_protocol *header)
     check_types(header->tlvs);
 }
 
-/* Parses the first n bytes from memory that ends behind them. */
+/* Parses the first n bytes at the end of mapped memory. */
 static enum proxy_protocol_status parse_part(
     const uint8_t *data, size_t n, struct proxy_protocol *header)
 {
@@ -224,7 +224,7 @@ static void compare(const struct written *written)
     }
 }
 
-/* Writes headers of both versions, and parses them. */
+/* Writes and parses headers of both versions. */
 static void write_and_parse(uint64_t state)
 {
     static const sa_family_t families[] = { AF_INET, AF_INET6, AF_UNIX };

@@ -55,7 +55,7 @@ static void go_on(const struct scene *scene, struct session *session)
     choice_count(&session->choice, next_byte(scene->in), 7);
 }
 
-/* Gives a server other addresses, with possible duplicates. */
+/* Gives a server new addresses, with possible duplicates. */
 static void replace(struct worker *worker)
 {
     struct input *in = worker->scene->in;

@@ -51,7 +51,7 @@ struct scene {
     const struct zone_kind *kind;
     const void *shape;
     int fd;
-    char *view, *whole; /* the memory, and its content before the damage */
+    char *view, *whole; /* the memory, and the content before the damage */
     size_t size;
     struct part parts[PARTS_MOST]; /* edits reach these */
     unsigned part_n;
@@ -184,7 +184,7 @@ static void fill_map(struct scene *scene, void *memory)
             add_part(scene, OFTEN, shm_map_entry_at(&map, i), sizeof(struct shm_map_entry) + 1);
 }
 
-/* Some slots have had workers, so that their rows are read. */
+/* Some slots have had workers: rows of used slots are read. */
 static void fill_metrics(struct scene *scene, void *memory)
 {
     size_t page = segment_page(), rows = 2 * page;
@@ -203,7 +203,7 @@ static void fill_metrics(struct scene *scene, void *memory)
             scene, OFTEN, shm_metrics_row(memory, &shape, slot), sizeof(shm_row) * countof(kinds));
 }
 
-/* Bytes to damage, or to read: of metrics those of one half. */
+/* Bytes to damage, or to read: half the bytes of metrics. */
 static size_t changed_size(const struct scene *scene)
 {
     return scene->kind == &shm_map_kind ? scene->size : (4 + ROWS) * segment_page();

@@ -208,7 +208,7 @@ END_TEST
 
 #define BYTES(text) (text), sizeof(text) - 1
 
-/* A client that breaks a rule gets the row's reply, and its connection ends. */
+/* A client breaking a rule gets the row's reply, and the connection ends. */
 START_TEST(ends_who_breaks_rules)
 {
     static const struct {

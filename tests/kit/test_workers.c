@@ -36,7 +36,7 @@ static fb_ref id_of(fb_test *test, unsigned worker)
     return fb_worker_id(fb_test_worker_at(test, worker, NULL));
 }
 
-/* A client of the worker, greeted by it. */
+/* A client of the worker, after the greeting. */
 static fb_test_peer *connect_to(fb_test *test, unsigned worker)
 {
     fb_test_peer *peer = fb_test_connect_to(test, worker, 0);
@@ -189,7 +189,7 @@ START_TEST(a_new_worker_reaches_all)
 }
 END_TEST
 
-/* A worker that has greeted before its death is announced like any worker. */
+/* A worker dead after its greeting is announced like any worker. */
 START_TEST(a_worker_that_came_late_goes)
 {
     fb_test *test = start_council(2);

@@ -169,7 +169,7 @@ START_TEST(test_start_waits_for_lock)
 }
 END_TEST
 
-/* A killed process leaves its names, and the next start removes them. */
+/* A killed process leaves its names, and the next start removes the names. */
 START_TEST(test_killed_one_leaves_its_names)
 {
     struct play_process *old, *next;

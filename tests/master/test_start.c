@@ -19,7 +19,7 @@ static struct play *begin(const char *main, const char *stream)
     return play;
 }
 
-/* The process exits with `code`, after it has logged `says`. */
+/* The process exits with `code`, after logging `says`. */
 static void expect_failure(struct play_process *process, int code, const char *says)
 {
     struct play *play = process->play;
@@ -137,7 +137,7 @@ static void never_ready(struct play *play, struct play_process *process)
     process->worker->never_ready = true;
 }
 
-/* A worker is late: the start fails at its timeout, and nobody is served until then. */
+/* A worker is late: the start fails at the timeout, and no client is served until then. */
 START_TEST(test_late_worker)
 {
     struct play *play = begin("worker_start_timeout 4s;", "");

@@ -273,7 +273,7 @@ START_TEST(test_end_beside_a_committed_reload)
 }
 END_TEST
 
-/* Clients of port 7000 come; the kernel distributes them to its queues. */
+/* Clients of port 7000 come; the kernel distributes the clients to the queues. */
 static void open_sessions(struct play *play, struct play_sessions *sessions)
 {
     struct address address;

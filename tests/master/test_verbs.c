@@ -238,7 +238,7 @@ static struct play *take_kill_worker(void)
     return play;
 }
 
-/* Whole workers are left, one with a session. */
+/* Whole workers are left, including a worker with a session. */
 static struct play *take_kill_master(void)
 {
     struct play *play = play_create(1);
@@ -258,7 +258,7 @@ static struct play *take_kill_master(void)
 
 static const struct {
     const char *id, *most;
-    struct play *(*take)(void); /* gives the verb, with workers that delay its end */
+    struct play *(*take)(void); /* gives the verb, with workers delaying the end */
 } rows[] = {
 #define VERB(id, name, clients, sessions, unit, most, back) { #id, most, take_##id },
 #define VERB_UNIT(...)

@@ -77,7 +77,7 @@ START_TEST(test_waits_for_check)
 }
 END_TEST
 
-/* The first client waits without a notice; the others for its reload. */
+/* The first client waits without a notice; the rest for the first client's reload. */
 START_TEST(test_waits_for_workers)
 {
     struct play *play = start();

@@ -179,7 +179,7 @@ static void change_size(struct attack *attack, int fd)
     }
 }
 
-/* The attacker's own connection: unread bytes, and a close that waits for them. */
+/* The attacker's own connection: unread bytes, and a close waiting for the bytes. */
 static void make_linger(int fd)
 {
     static const struct linger linger = { .l_onoff = 1, .l_linger = 60 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A running attack, for the files of module/attack.h: its random numbers, and its findings. */
+/* A running attack, for the files of module/attack.h: random numbers, and findings. */
 #pragma once
 
 #include "module/attack.h"

@@ -34,7 +34,7 @@
 #define KNOWN_MAX 64
 #define RETRY_MS 5
 
-/* A pending order: the sum of its outcomes. */
+/* A pending order: the sum of all outcomes. */
 struct order {
     uint64_t outcomes[FB_MESSAGE_BUSY + 1];
     uint64_t left;
@@ -56,7 +56,7 @@ struct state {
     unsigned known_n;
     struct order order;
     uint64_t flood, sent; /* how many are to be sent, and were */
-    struct again *agains; /* refused messages of a flood, in their order */
+    struct again *agains; /* refused messages of a flood, in order */
     size_t again_n, again_first, again_room;
     struct numbered *numbers; /* messages of a flood */
     size_t number_n;

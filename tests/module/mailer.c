@@ -54,7 +54,7 @@ static void FB_SDK_PRINTF(2, 3) say(fb_conn *conn, const char *format, ...)
     fb_write(conn, text, strlen(text));
 }
 
-/* Messages with decreasing numbers, so that the receiver sees their order. */
+/* Messages with decreasing numbers, so that the receiver sees the order. */
 static void send_flood(fb_conn *conn, struct session *session)
 {
     char text[32];

@@ -32,7 +32,7 @@ struct names_worker {
 
 static struct names_conf conf_used; /* the only server's */
 
-/* Lets the library do its pending work, and sets the timer of its timeout. */
+/* Lets the library do pending work, and sets the timer of the library's timeout. */
 static void rearm(fb_conn *conn)
 {
     struct names_worker *names = fb_worker_state(conn);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module without need of the daemon, so that any program can load it. PLAIN is its name. */
+/* A module without need of the daemon, loadable by any program. PLAIN is the name. */
 #include <fcntl.h>
 #include <forkbeard/forkbeard.h>
 #include <unistd.h>

@@ -175,7 +175,7 @@ static void expect_found(struct room *room, unsigned resolver, const char *name)
     }
 }
 
-/* While all other names are new, while they hang, and when they are asked again. */
+/* While all names beside are new, while the names hang, and when asked again. */
 START_TEST(hanging_names_keep_nobody_waiting)
 {
     struct room room;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of a connection: from its creation to `closed`, and the reasons of its end. */
+/* The life of a connection: from its creation to `closed`, and reasons of the end. */
 #include "support/owner.h"
 
 #include <errno.h>

@@ -191,7 +191,7 @@ START_TEST(whatever_is_done_meanwhile)
 }
 END_TEST
 
-/* A connection stopped before its connect() is not read until it is resumed. */
+/* A connection stopped before its connect() is not read until resumed. */
 START_TEST(stopped_meanwhile)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
@@ -253,7 +253,7 @@ END_TEST
 
 static const char bytes[] = "from where it is";
 
-/* A release that writes to its own connection, and to the waiting connection. */
+/* A release writing to its own connection, and to the waiting connection. */
 static void write_to_both(void *arg)
 {
     struct owner *owner = arg;

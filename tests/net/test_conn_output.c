@@ -225,7 +225,7 @@ static size_t push_and_lend(struct owner *owner, fb_bytes in)
     return in.n;
 }
 
-/* Lent input follows waiting output that a callback of another connection has pushed meanwhile. */
+/* Lent input follows waiting output, pushed meanwhile by a callback of a second connection. */
 START_TEST(pushed_output_holds_nothing_back)
 {
     static const size_t waiting[] = { 10, HIGH_WATER + 100 };

@@ -69,7 +69,7 @@ static void open_peer(struct fixture *fixture, struct peer *peer)
     peer->ended = false;
 }
 
-/* The connection has ended, perhaps before its opening. */
+/* The connection has ended, perhaps before the opening. */
 static void forget_connection(struct peer *peer)
 {
     if (peer->live->openings > 0)

@@ -10,7 +10,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
-/* With a linear search for each, this many would take minutes. */
+/* With a linear search for each, the test would take minutes. */
 #define MANY 100000
 
 static int fd_of_all[] = { 0 }; /* never used */

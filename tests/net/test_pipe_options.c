@@ -244,7 +244,7 @@ END_TEST
 
 /* ---- Ends ---- */
 
-/* The peer of `first` ends its half: its bytes are delivered, and both ends close. */
+/* The peer of `first` ends its half: all bytes are delivered, and both ends close. */
 START_TEST(they_end_together)
 {
     struct two two = open_two(_i);

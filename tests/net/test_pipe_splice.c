@@ -236,7 +236,7 @@ START_TEST(without_descriptors_it_is_copied)
 }
 END_TEST
 
-/* A peer with endless input, and a peer that takes all of it. */
+/* A peer with endless input, and a peer taking all bytes. */
 static struct io_result splice_in_endlessly(struct source *source, int pipe, size_t n)
 {
     static const uint8_t zeroes[MUCH];

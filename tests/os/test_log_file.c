@@ -257,7 +257,7 @@ START_TEST(an_inherited_end_is_written_by_its_kind)
 }
 END_TEST
 
-/* A file with a shared open file description keeps its flags and its position. */
+/* A file with a shared open file description keeps flags and position. */
 START_TEST(files_are_opened_again_for_appending)
 {
     int fd = open("log", O_WRONLY | O_CREAT | O_CLOEXEC, 0600), own;

@@ -39,7 +39,7 @@ void case_expect_nothing(struct play *play);
 bool case_is_served(struct play *play);
 /* Sends a signal, and lets all processes run until each waits. */
 void case_signal(struct play_process *process, int number);
-/* Upgrades to a new process, which has to serve, and returns it. */
+/* Upgrades to a new process, with a successful start, and returns the process. */
 struct play_process *case_upgrade(struct play *play);
 /* Finds the master process other than `master`; NULL: none. */
 struct play_process *case_find_other(const struct play_process *master);

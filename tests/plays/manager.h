@@ -37,7 +37,7 @@ struct play_manager *play_manager_create(struct play *play, uint64_t watchdog_us
 void play_manager_destroy(struct play_manager **manager);
 /* Crashes: the socket is read no more. */
 void play_manager_go(struct play_manager *manager);
-/* Fills the socket, so that sends fail until it is read; the fillers are not seen. */
+/* Fills the socket, so that sends fail until a read; the fillers are not seen. */
 void play_manager_fill(struct play_manager *manager);
 
 /* Receives the messages of the process; false: none. */

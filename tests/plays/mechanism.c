@@ -11,7 +11,7 @@
 /* The posix flavour compiles epoll.c for plays alone. */
 extern const struct mechanism mechanism_epoll;
 
-/* One call in so many, on average, lets other processes run first. */
+/* One call in so many, on average, lets further processes run first. */
 #define ACCEPTS_A_PAUSE 4
 #define CALLS_A_PAUSE 16
 

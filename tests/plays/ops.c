@@ -185,7 +185,7 @@ static pid_t reap(pid_t pid, int *status, bool wait)
         return 0;
     if (status != NULL)
         *status = process->status;
-    process->parent = NULL; /* the test, which may join its thread, forgets the process */
+    process->parent = NULL; /* the test forgets the process, and may join the thread */
     return pid;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The play: its directory, its clock, and the choice of the next process. */
+/* The play: directory, clock, and the choice of the next process. */
 #include "plays/play_private.h"
 
 #include "plays/client.h"

@@ -40,7 +40,7 @@ struct play_process {
     TAILQ_ENTRY(play_process) link;
     struct play *play;
     pid_t pid;
-    struct play_process *parent; /* NULL: the init process, which reaps at once */
+    struct play_process *parent; /* NULL: the init process, reaping at once */
     enum process_kind kind;
     bool is_master; /* the binary was executed */
     bool exited, stopped;
@@ -55,7 +55,7 @@ struct play_process {
 
     pthread_t thread;
     pid_t thread_id;
-    unsigned inherited;             /* the test's descriptors when it started the process */
+    unsigned inherited;             /* the test's descriptors at the start of the process */
     bool has_thread, ended, doomed; /* a doomed thread ends at its next run */
     jmp_buf end; /* longjmp() to the end of the thread, past its cleanup handlers */
     sem_t turn, begun;

@@ -42,7 +42,7 @@ uint64_t play_process_deadline(const struct play_process *process);
 bool play_was_woken(int wakeups);
 /* Whether an epoll descriptor has events; the events stay. */
 bool play_is_readable(int epoll);
-/* Copies a NULL-terminated list, but not its strings. */
+/* Copies a NULL-terminated list, but not the strings. */
 char **play_copy_list(char *const *list);
 /* Sends descriptors of the running process to the test. */
 void play_process_pass(const struct play_process *process, int what, const int *fds, unsigned n);

@@ -157,7 +157,7 @@ static void give_turn_back(struct play_process *from)
     sem_post(&from->play->turn);
 }
 
-/* Receives the descriptors passed by processes, and gives them to their receivers. */
+/* Receives the descriptors passed by processes, and hands them to the receivers. */
 static void receive_passed(struct play *play)
 {
     union {

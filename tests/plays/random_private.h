@@ -36,7 +36,7 @@ static inline bool random_one_in(struct random_play *random, uint32_t n)
 
 /* disturb.c: makes a random disturbance of the daemon. */
 void random_disturb(struct random_play *random);
-/* A worker was forked, which may misbehave from its start: play->forked. */
+/* A worker was forked, and may misbehave from the start: play->forked. */
 void random_worker_forked(struct play *play, struct play_process *process);
 /* A master process makes a call, in which a signal may come: play->called. */
 void random_call_made(struct play *play, struct play_process *process);

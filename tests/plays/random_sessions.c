@@ -225,7 +225,7 @@ void random_sessions_burst(struct random_sessions *random)
     }
 }
 
-/* Clients come, and the workers woken by them are killed before they accept. */
+/* Clients come, and the woken workers are killed before the accept. */
 static void strand_clients(struct random_sessions *random)
 {
     random_sessions_burst(random);

@@ -12,12 +12,12 @@
 
 struct play_session {
     int fd;
-    struct address address; /* the client's own, by which the worker knows it */
+    struct address address; /* the client's own address, as known to the worker */
     unsigned listener;      /* the case's number of it */
     pid_t worker;           /* pid of the accepting worker; 0: none */
     size_t sent, echoed;    /* bytes */
     uint64_t waited_ms;     /* to be accepted, while a worker could have done it */
-    bool safe;              /* ends only by its client or its worker's death */
+    bool safe;              /* ends only by the client or a death of the worker */
     bool slow;              /* the client receives late */
     bool ended;             /* by the daemon */
     int error;              /* errno of its end; 0: an orderly end */
@@ -26,7 +26,7 @@ struct play_session {
 struct play_sessions {
     struct play_session list[PLAY_SESSIONS_MAX];
     unsigned n, port_n;
-    unsigned long connected, accepted, served; /* served: sessions that got back all bytes sent */
+    unsigned long connected, accepted, served; /* served: sessions with all bytes echoed */
 };
 
 /* Connects to an address; NULL: nobody listens, with errno. */

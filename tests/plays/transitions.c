@@ -257,7 +257,7 @@ static struct play_process *choose_master(
     return chosen;
 }
 
-/* Random signals that end no master process; then one of two quits, and the survivor serves. */
+/* Random signals not ending a master process; then one of two quits, and the survivor serves. */
 static bool signal_at_random(struct random_sessions *random)
 {
     static const int numbers[] = { SIGHUP, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Begins whole workers, and runs them until they exit. */
+/* Begins whole workers, and runs the workers until their exit. */
 #include "plays/whole.h"
 
 #include "features/features.h"
@@ -48,7 +48,7 @@ static struct cycle *load_again(const struct play *play, const struct cycle *cyc
     return again;
 }
 
-/* Gives the listeners their descriptors of the master, whose table is copied. */
+/* Gives the listeners the descriptors of a copy of the master's table. */
 static void copy_listeners(struct cycle *to, const struct cycle *from)
 {
     const struct listener *listener;

@@ -204,7 +204,7 @@ void play_worker_recover(struct play_worker *worker)
         heartbeat_begin_wait(heartbeat_of(worker));
     worker->never_ready = worker->never_accepts = worker->deaf = worker->stuck = false;
     if (worker->channel == -1 && (master == NULL || master->pending[SIGKILL] != 0))
-        drain(worker); /* no other event reports the end of its master */
+        drain(worker); /* no event beside reports the end of the master */
     worker->keeps_sessions = worker->fails_start = worker->crashes_accepting = false;
 }
 

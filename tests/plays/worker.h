@@ -30,14 +30,14 @@ struct play_worker {
     unsigned session_n;
     uint64_t ready_ms;        /* when it has started */
     int64_t shutdown_timeout; /* worker_shutdown_timeout of its configuration; 0: none */
-    uint64_t shutdown_ms;     /* the close of its sessions; 0: it does not drain, or may for ever */
+    uint64_t shutdown_ms;     /* the close of all sessions; 0: no drain, or a drain without limit */
     bool disturbed;           /* killing it is no wrong */
     bool wronged;             /* killed by its master although undisturbed */
     /* Mistakes of the worker */
     bool never_ready;    /* the start does not end */
     bool never_accepts;  /* MESSAGE_ACCEPT is not answered */
     bool ignores_abort;  /* SIGABRT does not end it */
-    bool deaf;           /* reads neither channel nor signals, except signals that end it at once */
+    bool deaf;           /* reads neither channel nor signals, except signals of an immediate end */
     bool stuck;          /* deaf, and the heartbeat stands in a callback */
     bool keeps_sessions; /* a drain does not end */
     bool fails_start;    /* exits with code 1 before it is ready */

@@ -20,7 +20,7 @@ static void fail_start(struct play *play, struct play_process *process)
 static void (*const troubles[])(
     struct play *, struct play_process *) = { crash_accepting, fail_start };
 
-/* The delays of a worker that dies in its accept, or before it is ready. */
+/* The delays of a worker dying in its accept, or before being ready. */
 START_TEST(test_delay_doubles_up_to_half_a_minute)
 {
     static const unsigned delays[] = { 100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000,

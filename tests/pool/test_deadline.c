@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Late workers: each deadline is met to the millisecond, and its cause is counted. */
+/* Late workers: each deadline is met to the millisecond, and the cause is counted. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -269,7 +269,7 @@ START_TEST(test_close_is_sooner_than_drain)
 }
 END_TEST
 
-/* The drain's deadline stays if it is earlier. */
+/* The drain's deadline stays if earlier. */
 START_TEST(test_drain_is_sooner_than_close)
 {
     struct play *play = case_start(1, TIMEOUTS, "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Generations that replace each other: the number alive, and the end of a reload. */
+/* Generations replaced by generations: the number alive, and the end of a reload. */
 #include "plays/case.h"
 #include "process/channel.h"
 

@@ -103,7 +103,7 @@ static int check_text(const char *text)
     return status;
 }
 
-/* Fails unless one line was logged, and the line has the text in it. */
+/* Fails unless exactly one line was logged, containing the text. */
 static void expect_line(const char *text)
 {
     const char *end = strchr(test.said, '\n');
@@ -357,7 +357,7 @@ START_TEST(it_ends_with_its_parent)
     ck_assert_int_eq(pipe(pipe_ends), 0);
     parent = fork();
     ck_assert_int_ne(parent, -1);
-    if (parent == 0) { /* the write end is its stdin, which the child keeps */
+    if (parent == 0) { /* the child keeps the write end as its stdin */
         dup2(pipe_ends[1], STDIN_FILENO);
         close(pipe_ends[0]);
         close(pipe_ends[1]);

@@ -17,7 +17,7 @@
 
 #define RECORD 40
 
-/* A master process of the test, which is killed, and its left worker. */
+/* A killed master process of the test, and the worker left. */
 struct scene {
     struct memory_log log;
     struct worker_list list; /* of this process */
@@ -25,7 +25,7 @@ struct scene {
     pid_t master, worker;
 };
 
-/* Forks a process that waits to be ended. */
+/* Forks a process waiting for its end by a signal. */
 static pid_t fork_process(void)
 {
     pid_t pid = fork();

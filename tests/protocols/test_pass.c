@@ -55,7 +55,7 @@ START_TEST(the_address_is_the_last_ones)
 }
 END_TEST
 
-/* A server wants a header of its own if its `listen` has the parameter. */
+/* A server wants a second header if the parameter stands in its `listen`. */
 START_TEST(every_server_reads_a_header)
 {
     static const fb_test_step script[] = {

@@ -239,7 +239,7 @@ START_TEST(the_server_may_end_first)
 }
 END_TEST
 
-/* A draining worker lets its sessions go on until its time is over. */
+/* A draining worker lets sessions go on until worker_shutdown_timeout. */
 START_TEST(a_drain_waits_for_sessions)
 {
     fb_test *test = start("proxy_pass " SERVER ";", NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends of proxied sessions: the bytes that reach each side, and the access log's line. */
+/* Ends of proxied sessions: the bytes at both sides, and the access log's line. */
 #include "base/compiler.h"
 #include "support/test.h"
 

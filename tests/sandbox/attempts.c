@@ -36,7 +36,7 @@ static int outcome(long status)
     return status == -1 ? errno : 0;
 }
 
-/* The same for a call with a descriptor as its result. */
+/* As above for a call with a descriptor as the result. */
 static int opened(long fd)
 {
     int error = outcome(fd);

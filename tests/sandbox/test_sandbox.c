@@ -60,7 +60,7 @@ static const char *logged(void)
     return said;
 }
 
-/* In a process of its own, which ends without the usual exit: nobody looks for leaks. */
+/* In a child ending by _exit(): no check of leaks. */
 static int in_sandbox(int (*act)(const void *arg), const void *arg)
 {
     pid_t pid = fork();
@@ -155,7 +155,7 @@ START_TEST(needs_are_met_one_by_one)
 }
 END_TEST
 
-/* An earlier ring is used; it can do nothing beyond its earlier rights. */
+/* An earlier ring is used, with no rights beyond the earlier rights. */
 START_TEST(a_ring_is_used_and_none_is_made)
 {
     cycle.core.sandbox = SANDBOX_ON;

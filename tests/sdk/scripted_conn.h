@@ -65,7 +65,7 @@ fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *script);
 /* Starts a worker with the directives and connects a client, whose end of input is ignored. */
 fb_test *scripted_start_client(
     const char *others, struct scripted_conn *script, fb_test_peer **peer);
-/* A connection to SERVER, which accepts it; NULL as by fb_connect(). */
+/* A connection to SERVER, already accepted; NULL as by fb_connect(). */
 fb_test_peer *scripted_conn_connect(
     fb_test *test, struct scripted_conn *owner, struct scripted_conn *script);
 /* Only the call: fb_connect() to an address, with the consequences still to come. */

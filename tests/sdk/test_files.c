@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fb_read_file() in each way of `aio`: the bytes read, when `done` runs, and when it never does. */
+/* fb_read_file() in each way of `aio`: the bytes read, the time of `done`, and its absence. */
 #include "event/file_aio.h"
 #include "sdk/scripted_conn.h"
 #include "support/directory.h"
@@ -27,7 +27,7 @@ static unsigned told_n;
 static bool sends;                 /* `done` sends what it is given */
 static struct scripted_conn *ends; /* the first `done` ends this one */
 
-/* Makes the file, in which every byte encodes its position; returns its descriptor. */
+/* Makes the file, with every byte encoding its position; returns the descriptor. */
 static int open_file(int flags)
 {
     char path[200];
@@ -345,7 +345,7 @@ START_TEST(done_waits_for_the_output)
 }
 END_TEST
 
-/* Waiting output is cut by the end, and so are reads that wait for it. */
+/* The end cuts waiting output, and reads waiting for output. */
 START_TEST(a_connection_ends_while_done_waits)
 {
     int fd = open_file(0);

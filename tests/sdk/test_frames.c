@@ -331,7 +331,7 @@ START_TEST(a_frame_has_its_time)
     fb_test_pass(test, 5000);
     ck_assert_uint_eq(script.closings, 0);
 
-    fb_test_say(peer, wire, n); /* the next frame, which begins behind a delimiter */
+    fb_test_say(peer, wire, n); /* the next frame, beginning behind a delimiter */
     fb_test_say(peer, wire, 1);
     fb_test_pass(test, 900);
     fb_test_say(peer, wire + 1, 1); /* a byte of the frame gives no more time */

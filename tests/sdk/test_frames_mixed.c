@@ -133,7 +133,7 @@ START_TEST(the_delimiter_changes_while_a_frame_is_waited_for)
 }
 END_TEST
 
-/* Looks for two delimiters in turn, in the same bytes and behind some of them. */
+/* Looks for two delimiters in turn, in the same bytes and behind. */
 static size_t search_twice(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;

@@ -17,7 +17,7 @@ struct job {
 };
 
 static atomic_int going; /* jobs that work now */
-static atomic_bool gate; /* lock of jobs that must not end yet */
+static atomic_bool gate; /* lock of jobs not to end yet */
 static unsigned dones;
 static int sum;
 

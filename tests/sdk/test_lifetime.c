@@ -118,7 +118,7 @@ START_TEST(a_session_that_closes_ends_too)
 }
 END_TEST
 
-/* Sessions begun together end one by one, and none after the lifetime. */
+/* Sessions begun together end at different times, none after the lifetime. */
 START_TEST(jitter_spreads_the_ends)
 {
     fb_test *test = scripted_start_with("session_lifetime 10s jitter=4s grace=1s;");

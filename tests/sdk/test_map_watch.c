@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fb_map_watch(): a protocol is told of changes of a map, by its own and by other workers. */
+/* fb_map_watch(): a protocol is told of changes of a map by any worker. */
 #include "sdk/scripted_conn.h"
 
 #include "settings/shared_map.h"
@@ -158,7 +158,7 @@ START_TEST(it_may_end_within_the_callback)
 }
 END_TEST
 
-/* A worker of another generation does not ring: a look finds its changes. */
+/* A worker of an older generation does not ring: a look finds the changes. */
 START_TEST(others_are_heard_without_a_bell)
 {
     fb_test *test = start(&watching);

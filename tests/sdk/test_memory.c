@@ -109,7 +109,7 @@ END_TEST
 
 static const fb_frame_limit limit = { .most = 100, .timeout = 5000 };
 
-/* Runs a request that needs all the memory allowed, and frees it. */
+/* Runs a request using all the memory allowed, and frees the memory. */
 static size_t serve_request(struct scripted_conn *script, fb_bytes in)
 {
     fb_bytes rest = in, line;

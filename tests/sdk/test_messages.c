@@ -433,7 +433,7 @@ static void send_again(struct scripted_conn *script, uint64_t number, fb_outcome
     ck_assert_uint_ne(fb_send_message(script->conn, 0, "x", 1), 0);
 }
 
-/* A connection with endless retries does not keep other connections from their turn. */
+/* A connection with endless retries does not keep connections from a turn. */
 START_TEST(what_is_answered_at_once_is_answered_next_turn)
 {
     struct two two;

@@ -205,7 +205,7 @@ START_TEST(all_connections_are_in_use)
 }
 END_TEST
 
-/* An idle connection gives up its slot when a connection needs it. */
+/* An idle connection gives up its slot for a new connection. */
 START_TEST(what_is_kept_makes_room)
 {
     const fb_test_options options = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stopped connections: the events noticed of their peers. */
+/* Stopped connections: the events noticed of the peers. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>

@@ -63,7 +63,7 @@ START_TEST(no_end_without_a_beginning)
 }
 END_TEST
 
-/* A limit whose key cannot be computed lets nobody pass. */
+/* A limit with a failing key refuses all clients. */
 START_TEST(without_memory_no_limit_is_passed)
 {
     bool done = false;

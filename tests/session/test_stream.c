@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server of a connection: on the kernel's sockets, which know their own address. */
+/* The server of a connection: on the kernel's sockets, with their local address. */
 #include "net/address_parse.h"
 #include "session/conn.h"
 #include "session/session.h"

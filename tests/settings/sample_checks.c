@@ -85,7 +85,7 @@ void check_use(const struct cycle *cycle)
     ck_assert_ptr_eq(cycle->events.mechanism, &mechanism_poll);
 }
 
-/* An option of one event mechanism is 16, and no other option. */
+/* An option of one event mechanism is 16, and no further option. */
 void check_option(const struct cycle *cycle)
 {
     unsigned n = 0;
@@ -232,7 +232,7 @@ void check_file(const struct cycle *cycle)
     ck_assert_str_eq(strrchr(conf->path, '/'), "/hello");
 }
 
-/* In `stream {}`, without a protocol's server, it sets nothing. */
+/* In `stream {}`, without a protocol's server, nothing is set. */
 void check_directio(const struct cycle *cycle)
 {
     const struct file_conf *conf = server_of(cycle)->protocol_conf;
@@ -241,7 +241,7 @@ void check_directio(const struct cycle *cycle)
         ck_assert_int_eq(conf->directio, 4 * 1024 * 1024);
 }
 
-/* A protocol whose directive has no value is known by its name. */
+/* A protocol with a directive without value is known by name. */
 #define CHECK_PROTOCOL(protocol_name)                                                              \
     void check_##protocol_name(const struct cycle *cycle)                                          \
     {                                                                                              \

@@ -267,7 +267,7 @@ static void add_mechanism_options(void)
             add_mechanism_option(&mechanism_table[i]->options[k]);
 }
 
-/* Writes the protocol's handler directive, with its sample. */
+/* Writes the protocol's handler directive, with the sample. */
 static void write_handler(const fb_protocol *protocol, char text[64])
 {
     for (unsigned i = 0; i < protocol->directive_n; i++) {

@@ -18,7 +18,7 @@ struct sample {
     const char *again;               /* another good value, if repeatable; or NULL */
     enum field field;                /* the kind of the table's field */
     int64_t number;                  /* the number that the value sets */
-    int64_t initial;                 /* the default number, if it cannot be written */
+    int64_t initial;                 /* the default number, if not writable */
     const char *text, *initial_text; /* the first is within the directory */
     const char *warning;             /* of a second directive in the block; NULL: none */
     unsigned at;                     /* contexts of one row of several with the name; 0: any */

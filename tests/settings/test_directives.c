@@ -123,7 +123,7 @@ static int64_t number_of(const struct cycle *cycle, const struct directive_case 
     return *(const int64_t *)field_of(cycle, directive);
 }
 
-/* The field's text; `directory` is removed from its beginning. */
+/* The field's text, without `directory` at the beginning. */
 static void check_text(const struct cycle *cycle, const struct directive_case *directive,
     const char *directory, const char *expected)
 {

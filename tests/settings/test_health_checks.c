@@ -96,7 +96,7 @@ static void teardown(void)
     loading_end(&loading);
 }
 
-/* The group follows the servers that lead to it. */
+/* The group follows the servers using the group. */
 #define GROUP " upstream u { zone z 128k; server 127.0.0.1:1; server unix:/s; }"
 
 static void load_checks(const char *servers)

@@ -12,7 +12,7 @@
 #define STREAM(text) "events { } stream { " text " }"
 #define ZONE "limit_conn_zone $remote_addr zone=a:1m; "
 
-/* Refused directives, with the messages without their place. */
+/* Refused directives, with the messages without the place. */
 static const struct {
     const char *text, *message;
 } wrong[] = {

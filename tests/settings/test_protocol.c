@@ -233,7 +233,7 @@ START_TEST(a_protocol_s_directives_belong_into_stream_and_its_handler_into_a_ser
 }
 END_TEST
 
-/* A text is checked when it is read, its variables at the end of reading. */
+/* A text is checked when read, the variables at the end of reading. */
 START_TEST(texts_with_variables_are_checked)
 {
     static const struct {

@@ -89,7 +89,7 @@ START_TEST(wrong_values)
 }
 END_TEST
 
-/* Sessions keep their headers only where a use asks for them. */
+/* Sessions keep headers only for a use of a header. */
 START_TEST(a_use_is_noted)
 {
     struct loading loading;

@@ -160,7 +160,7 @@ static const struct wrong wrong_upstream[] = {
 #include "settings/wrong_upstream.def"
 };
 
-/* Directives that take anything, nothing, or have their own test. */
+/* Directives with any value, without a value, or with a separate test. */
 static const char *const exempt[] = { "events", "geo", "include", "listen", "map", "server", "set",
     "split_clients", "stream", "user", "daytime", "discard", "echo", "file", "pass", "resolver",
     "resolver_timeout", "return", "server_name", "stub_status", "access_log", "log_format",

@@ -31,7 +31,7 @@ struct handle {
     size_t n, room_n;
     int *places; /* by descriptor: where it is in the set, from 1; 0: nowhere */
     size_t place_n;
-    size_t begin; /* start of the next search, so that no descriptor starves others */
+    size_t begin; /* start of the next search: no descriptor starves the rest */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kevent(2) by its name; a test with a kevent() of its own calls kqueue_wait() itself. */
+/* kevent(2) by name; a test with its own kevent() calls kqueue_wait() itself. */
 #include "shims/kqueue.h"
 
 int kevent(int kq, const struct kevent *changes, int change_n, struct kevent *events, int event_n,

@@ -156,7 +156,7 @@ static bool listens(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &length) == 0 && on != 0;
 }
 
-/* A connection that never came about was refused. */
+/* A connection never established was refused. */
 static unsigned error_of(int fd)
 {
     struct sockaddr_storage peer;

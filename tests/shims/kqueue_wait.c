@@ -87,7 +87,7 @@ static void take_writers(struct kqueue *queue)
     } while (n == (int)countof(told));
 }
 
-/* Takes the notes whose condition holds; a note that stays active goes to the line's end. */
+/* Takes the notes with a true condition; a note still active goes to the line's end. */
 static int collect_events(struct kqueue *queue, struct kevent *events, int event_n)
 {
     struct knote *note, *last = TAILQ_LAST(&queue->line, knote_list);

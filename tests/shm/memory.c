@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Maps of any shape in memory shared by processes, and children that use them. */
+/* Maps of any shape in memory shared by processes, and children using the maps. */
 #include "shm/memory.h"
 
 #include "shm/map_private.h"

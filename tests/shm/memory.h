@@ -14,7 +14,7 @@ void *shared_memory(size_t size);
 /* Makes a map in shared memory, and the handle of the current process, which is slot 0. */
 struct shm_map *map_create(const struct shm_map_shape *shape);
 void map_destroy(struct shm_map **map);
-/* Makes the handle another process's: a forked child's. */
+/* Makes the handle a forked child's. */
 void map_join(struct shm_map *map, uint32_t slot, uint32_t serial);
 /* Tells the map the death of the slot's process, as the master does. */
 void map_bury(struct shm_map *map, uint32_t slot, uint32_t serial);

@@ -290,7 +290,7 @@ START_TEST(a_dead_holder_is_not_waited_for)
 }
 END_TEST
 
-/* A unit with a foreign shard's key belongs to nobody: a repair frees it. */
+/* A unit with a foreign shard's key has no owner: a repair frees the unit. */
 START_TEST(a_unit_of_another_shard_is_freed)
 {
     void *memory = limit_memory(&great);

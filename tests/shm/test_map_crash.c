@@ -21,7 +21,7 @@
 #define KEYS 8       /* keys of a worker */
 #define SUMS 4       /* to which all add */
 #define GARBAGE 50   /* keys already expired when they are set, without room */
-#define LOG_MOST 150 /* bytes of a worker's log, after which it begins anew */
+#define LOG_MOST 150 /* bytes of a worker's log, before the log begins anew */
 #define CAPACITY (WORKERS * KEYS + WORKERS + SUMS + 8)
 #define NOW 5
 

@@ -217,7 +217,7 @@ static void other_hashes(struct shm_map *map)
         shm_map_entry_at(map, i)->hash ^= UINT64_MAX;
 }
 
-/* A sweep is the first to find them. */
+/* A sweep is the first to find the damage. */
 static void other_hashes_swept(struct shm_map *map)
 {
     other_hashes(map);
@@ -379,7 +379,7 @@ START_TEST(damage_is_found_and_mended)
 }
 END_TEST
 
-/* Finds an entry that is the first of a chain, with a second behind it. */
+/* Finds an entry at the head of a chain, with a second behind. */
 static uint32_t first_of_two(struct shm_map *map)
 {
     for (uint32_t i = 0; i < map->table.shard_n * map->table.bucket_n; i++)

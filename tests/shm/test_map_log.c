@@ -233,7 +233,7 @@ static void write_for_ever(struct shm_map *map, uint64_t random)
     }
 }
 
-/* Tracks the keys that exist in a reader's view, by all its records. */
+/* Tracks the existing keys in a reader's view, by all records. */
 static void follow(struct logged *a, bool there[KEYS])
 {
     const char *text;

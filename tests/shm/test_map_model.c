@@ -190,7 +190,7 @@ static void call_append(struct model *m, uint32_t key)
     take_over(m, key, value, before + n, expires_ms, item.version);
 }
 
-/* A walk meets the existing keys, once each. */
+/* A walk meets the existing keys, all once. */
 static void call_next(struct model *m)
 {
     struct shm_map_cursor cursor = { 0 };

@@ -166,7 +166,7 @@ static void make_stepped_call(struct stepping *stepping, const char *call)
     raise(SIGUSR1); /* the call has returned */
 }
 
-/* The signal that the child has stopped with. */
+/* The signal of the child's stop. */
 static int run_steps(pid_t pid, enum __ptrace_request request, int number)
 {
     int status;
@@ -261,7 +261,7 @@ static void check_readers(struct shm_map *map)
         test_require(!left[i] || map->shards[i].sequence > sequences[i]);
 }
 
-/* A writer to one shard finds all room, also the room left in the others. */
+/* A writer to one shard finds all room, also the room left in further shards. */
 static void check_room_from(struct shm_map *map, uint32_t shard, uint32_t capacity)
 {
     struct state state = state_of(map);
@@ -456,7 +456,7 @@ static bool check_robbery(struct stepping *stepping, unsigned steps, unsigned *t
     return map->mended.emptied + map->mended.rebuilt == 0 && same(&state, &stepping->after);
 }
 
-/* A store is the last store of the child, or the next, for which it has checked its lock. */
+/* A store is the last store of the child, or the next, with a lock checked before. */
 START_TEST(a_robbed_process_does_its_call_again)
 {
     unsigned every = getenv("SOAK_KILLS") != NULL ? 1 : 5, undone = 0, taken = 0;

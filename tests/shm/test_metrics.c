@@ -319,7 +319,7 @@ START_TEST(a_spoiled_header_leads_nowhere_else)
 }
 END_TEST
 
-/* Several workers come, each with its own row, and only their counts stay. */
+/* Several workers come, each with a row, and only the counts stay. */
 START_TEST(workers_count_side_by_side)
 {
     struct shm_metrics *metrics = create_metrics(&three);

@@ -185,7 +185,7 @@ START_TEST(memory_is_touched_as_it_is_used)
 }
 END_TEST
 
-/* The new configuration opens before the old one goes. _i: the old one goes, or the new one. */
+/* The new configuration opens before the old goes. _i: the old goes, or the new. */
 START_TEST(a_zone_of_the_same_layout_is_taken_over)
 {
     bool aborted = _i == 1;

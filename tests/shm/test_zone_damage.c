@@ -56,7 +56,7 @@ START_TEST(damaged_memory_is_replaced)
 }
 END_TEST
 
-/* The header serves other binaries alone: the current process knows its layout. */
+/* The header serves further binaries alone: the current process knows the layout. */
 START_TEST(a_damaged_header_changes_nothing)
 {
     struct declared old, new;

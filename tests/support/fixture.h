@@ -31,7 +31,7 @@ enum fixture_events { FIXTURE_EDGE, FIXTURE_LEVEL, FIXTURE_EVENTS };
 struct fixture_memory {
     struct memory memory;
     unsigned blocks;        /* taken and not given back */
-    unsigned until_failure; /* allocations that succeed before the failures; UINT_MAX: no failure */
+    unsigned until_failure; /* allocations before the first failure; UINT_MAX: no failure */
     unsigned failures_max;  /* number of failing allocations after those; UINT_MAX at first: all */
     unsigned failures;
 };

@@ -42,7 +42,7 @@ void fixture_turn_until_open(struct fixture *fixture, unsigned n);
 
 /* Takes the slot of another worker. */
 struct slot_id fixture_take_slot(struct fixture *fixture);
-/* Take the accept mutex for another worker, in a turn after its last turn, and release it. */
+/* Take the accept mutex for a second worker, in a turn after its last turn, and release it. */
 void fixture_take_mutex(struct fixture *fixture, struct slot_id id);
 void fixture_release_mutex(struct fixture *fixture, struct slot_id id);
 /* Receives what the worker has sent to the master: the kind of the next message, or 0. */

@@ -21,7 +21,7 @@
 
 #define TEST_SKIPPED 77 /* exit code for automake, of a program without any test */
 
-/* ck_assert() that does not note the place on each success: for very frequent conditions. */
+/* ck_assert() without noting the place on success: for very frequent conditions. */
 #define test_require(condition) ((condition) ? (void)0 : ck_abort_msg("%s", #condition))
 
 /* How many of `n` trials to make: all in a long run (FORKBEARD_TEST_LONG), which "make soak" is,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Whether the binary runs under a wrapper, which slows it and shows in /proc. */
+/* Whether the binary runs under a wrapper: slow, and visible in /proc. */
 static inline bool is_wrapped(void)
 {
     const char *wrapper = getenv("FORKBEARD_WRAPPER");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sources of a fixture's loop that count their events, and handle each by the test's function. */
+/* Sources of a fixture's loop, counting events, with a handler of the test. */
 #pragma once
 
 #include "support/fixture.h"

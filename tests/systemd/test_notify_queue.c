@@ -107,7 +107,7 @@ static const char *take(struct fixture *f)
     return f->text;
 }
 
-/* Takes all messages, each followed by '|', and closes the descriptors with them. */
+/* Takes all messages, each followed by '|', and closes attached descriptors. */
 static const char *take_all(struct fixture *f)
 {
     static char all[16384];
@@ -346,7 +346,7 @@ START_TEST(a_barrier_is_answered)
 }
 END_TEST
 
-/* After its timeout the barrier is not asked again until it matters. */
+/* After the timeout the barrier is not asked again until needed. */
 START_TEST(a_barrier_is_never_answered)
 {
     struct fixture f;
@@ -374,7 +374,7 @@ START_TEST(a_barrier_is_never_answered)
 }
 END_TEST
 
-/* A manager that is gone blocks nobody, and messages waiting for it are dropped. */
+/* A vanished manager blocks nothing, and waiting messages are dropped. */
 START_TEST(a_manager_goes_while_messages_wait)
 {
     struct fixture f;

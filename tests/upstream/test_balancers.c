@@ -3,7 +3,7 @@
  * unusable server. */
 #include "upstream/groups.h"
 
-/* A session for each letter, with an address of its own as the key. */
+/* A session per letter, with a unique address as the key. */
 #define SESSIONS 40
 
 static const struct {
@@ -140,7 +140,7 @@ START_TEST(no_server_has_an_address)
 }
 END_TEST
 
-/* Servers with the same name share its keys, as in nginx. */
+/* Servers with the same name share keys, as in nginx. */
 START_TEST(one_name_twice)
 {
     struct group *group = create_hashed((const uint32_t[]) { 1, 2, 3, 0 }, true);

@@ -313,7 +313,7 @@ START_TEST(many_sessions_end_in_several_turns)
 }
 END_TEST
 
-/* A session may be led from a server that has not answered yet to another server. */
+/* A session may be led from a server without an answer so far to the next server. */
 START_TEST(sessions_that_connect_go_on)
 {
     fb_test *test = start(GROUP, "proxy_pass u; proxy_session_drop on;", 1);

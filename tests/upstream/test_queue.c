@@ -10,7 +10,7 @@ extern const fb_protocol fb_protocol_proxy;
 #define ADDRESS "10.0.0.1:80"
 #define FULL "upstream u { server " ADDRESS " max_conns=1; queue 2 timeout=5s; }"
 
-/* Starts a worker whose only server serves one client, and connects the client. */
+/* Starts a worker with a single server for one client, and connects the client. */
 static fb_test *start(fb_test_peer **client)
 {
     fb_test *test = led_start(FULL, "proxy_pass u;");

@@ -105,7 +105,7 @@ START_TEST(answers_change)
 }
 END_TEST
 
-/* A failure keeps the addresses, and an answer that restores them is no news. */
+/* A failure keeps the addresses, and an answer restoring them is no news. */
 START_TEST(failures_keep_addresses)
 {
     fb_test *test = start("server a.test:80 resolve;");

@@ -120,7 +120,7 @@ START_TEST(ports_of_other_addresses)
 }
 END_TEST
 
-/* ---- Slots: a client that needs a second slot for its server waits until both are free ---- */
+/* ---- Slots: a client with a second slot for the server waits until both are free ---- */
 
 static fb_test *start_small(uint32_t connections, const char *stream, const char *server)
 {

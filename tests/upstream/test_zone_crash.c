@@ -81,7 +81,7 @@ static struct group *enter(struct crash *crash, struct upstream_zone *zone, stru
     return group;
 }
 
-/* Adds up anew when a session ends meanwhile: its successor would be counted beside it. */
+/* Adds up anew when a session ends meanwhile: the successor would be counted, too. */
 static int32_t all_inside(const struct ledger *ledger, unsigned server)
 {
     uint32_t ends;
@@ -237,7 +237,7 @@ static void check_numbers(struct crash *crash)
     ledger->asked++;
 }
 
-/* A killed worker may have ended one session more than it could record. */
+/* A killed worker may have ended a session without a record. */
 static void check_sessions(const struct crash *crash)
 {
     uint64_t ended = 0, refused = 0, counted = 0;

@@ -100,7 +100,7 @@ static void pass_time(struct lies *lies, uint64_t ms)
     }
 }
 
-/* Begins sessions, all of them served; each server serves at least `least`. */
+/* Begins sessions, all served; each server serves at least `least`. */
 static void expect_all_served(struct lies *lies, unsigned least)
 {
     unsigned served[SERVERS] = { 0 };
@@ -187,7 +187,7 @@ static const struct {
     { "least_time", true },
 };
 
-/* Any lie, about one server or about all. */
+/* Any lie, about a single server or about all. */
 START_TEST(lies_end_with_the_liar)
 {
     uint64_t random = random_seed() + (uint64_t)_i;

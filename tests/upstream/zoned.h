@@ -66,7 +66,7 @@ static inline struct group *zoned_worker(
     return group;
 }
 
-/* Notes the worker's death in its current state. */
+/* Notes the worker's death in the current state. */
 static inline void zoned_bury(struct zoned_worker *worker)
 {
     zones_slot_released(&worker->zoned->declared.zones, worker->group->upstreams.id);

@@ -9,7 +9,7 @@
 #define GENERATION 3
 #define MOST 1000
 
-/* Workers of one generation; the first is ours. */
+/* Workers of a generation; the first is ours. */
 struct pool {
     struct shared *shared;
     struct slot_id ids[WORKERS];
@@ -100,7 +100,7 @@ START_TEST(one_more_is_left_to_the_least)
     for (unsigned i = 1; i < WORKERS; i++)
         set_clients(pool, i, 3);
     set_clients(pool, 2, 1);
-    ck_assert_int_eq(judge(pool, 2, true), SHARE_FAIR); /* clients come in turns: as it should be */
+    ck_assert_int_eq(judge(pool, 2, true), SHARE_FAIR); /* clients come in turns: as desired */
     ck_assert_int_eq(judge(pool, _i ? 3 : 2, _i), SHARE_PASS);
     ck_assert_uint_eq(pool->to, 2);
     set_clients(pool, 2, 3);

@@ -199,7 +199,7 @@ static uint64_t now_s(void)
     return (uint64_t)now.tv_sec;
 }
 
-/* Binds the process and its children to the same processor. */
+/* Binds the process and its children to a single processor. */
 static void use_one_processor(void)
 {
     cpu_set_t all, one;

@@ -333,7 +333,7 @@ START_TEST(who_has_more_than_its_share_leaves_it_to_others)
 }
 END_TEST
 
-/* Adds another worker that takes clients, and has none. */
+/* Adds a second worker, taking clients and without a client. */
 static void add_rival(struct fixture *fixture)
 {
     struct slot_id rival = fixture_take_slot(fixture);
