@@ -28,12 +28,7 @@ const struct checked_protocol *checked_protocol_of(const fb_protocol *protocol)
     return container_of(protocol, struct checked_protocol, protocol);
 }
 
-/* ---- What has ended ---- */
-
-void checked_gone(struct checked *checked, const void *p)
-{
-    checked->gone[checked->gone_at++ % CHECKED_ENDED] = p;
-}
+/* ---- Objects ---- */
 
 bool checked_is_gone(const struct checked *checked, const void *p)
 {
@@ -43,41 +38,67 @@ bool checked_is_gone(const struct checked *checked, const void *p)
     return false;
 }
 
-void checked_not_gone(struct checked *checked, const void *p)
+struct checked_object *checked_object_make(
+    enum checked_object_kind kind, const struct checked_slot *owner, void *arg)
 {
+    struct checked_object *made = malloc(sizeof(*made));
+
+    if (made != NULL)
+        *made = (struct checked_object) { .kind = kind, .owner = owner, .arg = arg };
+    return made;
+}
+
+void *checked_object_begin(struct checked *checked, struct checked_object *made, const void *object)
+{
+    if (object == NULL) {
+        free(made);
+        return NULL;
+    }
     for (unsigned i = 0; i < CHECKED_ENDED; i++)
-        if (checked->gone[i] == p)
+        if (checked->gone[i] == object) /* a former object had the address */
             checked->gone[i] = NULL;
+    made->object = object;
+    LIST_INSERT_HEAD(&checked->objects, made, link);
+    return (void *)(uintptr_t)object;
+}
+
+struct checked_object *checked_object_find(
+    const struct checked *checked, enum checked_object_kind kind, const void *object)
+{
+    struct checked_object *made;
+
+    LIST_FOREACH (made, &checked->objects, link)
+        if (made->kind == kind && made->object == object)
+            break;
+    return made;
+}
+
+void checked_object_end(struct checked *checked, enum checked_object_kind kind, const void *object)
+{
+    struct checked_object *made = checked_object_find(checked, kind, object);
+
+    if (made != NULL) {
+        LIST_REMOVE(made, link);
+        free(made);
+    }
+    if (kind != OBJECT_READ) /* no handle of the protocol's */
+        checked->gone[checked->gone_at++ % CHECKED_ENDED] = object;
 }
 
 /* ---- Lives of slots ---- */
 
-static void end_targets(struct checked *checked, struct checked_slot *slot)
+static void drop_objects(struct checked *checked, const struct checked_slot *slot, bool ends)
 {
-    struct checked_target *target;
+    struct checked_object *made, *next;
 
-    while ((target = SLIST_FIRST(&slot->targets)) != NULL) {
-        SLIST_REMOVE_HEAD(&slot->targets, link);
-        checked_gone(checked, target->target);
-        free(target);
-    }
+    LIST_FOREACH_SAFE (made, &checked->objects, link, next)
+        if (made->owner == slot && (ends || made->kind != OBJECT_TARGET))
+            checked_object_end(checked, made->kind, made->object);
 }
 
-void checked_slot_forget(struct checked *checked, struct checked_slot *slot)
+void checked_slot_forget(struct checked *checked, const struct checked_slot *slot)
 {
-    struct checked_resolution *made, *next;
-    struct checked_read *read;
-
-    while ((read = SLIST_FIRST(&slot->reads)) != NULL) {
-        SLIST_REMOVE_HEAD(&slot->reads, link);
-        free(read);
-    }
-    SLIST_FOREACH_SAFE(made, &checked->resolutions, link, next)
-    if (made->owner == slot) {
-        SLIST_REMOVE(&checked->resolutions, made, checked_resolution, link);
-        checked_gone(checked, made->resolution);
-        free(made);
-    }
+    drop_objects(checked, slot, false);
 }
 
 void checked_slot_end(struct checked *checked, struct checked_slot *slot)
@@ -86,8 +107,7 @@ void checked_slot_end(struct checked *checked, struct checked_slot *slot)
         return;
     checked_block_end_all(checked, slot, CHECKED_TEMP, "the end of its connection");
     checked_block_end_all(checked, slot, CHECKED_ALLOC, "the end of its connection");
-    end_targets(checked, slot);
-    checked_slot_forget(checked, slot);
+    drop_objects(checked, slot, true);
     slot->begun = false;
     slot->over = NULL;
     slot->zone = NULL;
@@ -121,8 +141,11 @@ static void check_states(const struct checked_scope *scope, const fb_worker *wor
 
 void checked_leave_worker(struct checked_scope *scope, const fb_worker *worker)
 {
-    if (worker->worker != NULL)
+    if (worker->worker != NULL) { /* else a child of fork() */
+        if (scope->lent != NULL)
+            checked_block_end(scope->checked, scope->lent, "its callback");
         check_states(scope, worker);
+    }
     checked_scope_leave(scope);
 }
 
@@ -159,38 +182,28 @@ static struct checked *begin_checked(struct worker *worker)
     return checked;
 }
 
-static void free_slots(struct checked *checked)
-{
-    for (uint32_t i = 0; i < checked->slot_n; i++)
-        checked_slot_end(checked, &checked->slots[i]);
-    free(checked->slots);
-}
-
 /* Drops a stopped protocol; the last protocol of the worker frees the state. */
 static void end_checked(struct checked *checked)
 {
     struct checked_ops *ops;
-    struct checked_watch *watch;
-    struct checked_resolution *resolution;
+    struct checked_object *made;
 
     assert(checked->protocol_n > 0);
     if (--checked->protocol_n > 0)
         return;
     SLIST_REMOVE(checked_scope_workers(), checked, checked, link);
-    free_slots(checked);
+    for (uint32_t i = 0; i < checked->slot_n; i++)
+        checked_slot_end(checked, &checked->slots[i]);
+    free(checked->slots);
     checked_blocks_free(&checked->live);
     checked_blocks_free(&checked->ended);
     while ((ops = SLIST_FIRST(&checked->ops)) != NULL) {
         SLIST_REMOVE_HEAD(&checked->ops, link);
         free(ops);
     }
-    while ((watch = SLIST_FIRST(&checked->watches)) != NULL) {
-        SLIST_REMOVE_HEAD(&checked->watches, link);
-        free(watch);
-    }
-    while ((resolution = SLIST_FIRST(&checked->resolutions)) != NULL) {
-        SLIST_REMOVE_HEAD(&checked->resolutions, link);
-        free(resolution);
+    while ((made = LIST_FIRST(&checked->objects)) != NULL) {
+        LIST_REMOVE(made, link);
+        free(made);
     }
     free(checked);
 }

@@ -42,17 +42,6 @@ struct checked_protocol {
     fb_worker_ops worker_ops, own_worker_ops;
 };
 
-/* A target made by a protocol, and a running read of a file. */
-struct checked_target {
-    SLIST_ENTRY(checked_target) link;
-    const fb_target *target;
-};
-struct checked_read {
-    SLIST_ENTRY(checked_read) link;
-    const fb_file_read *outcome; /* the daemon's, which `done` is given */
-    void (*done)(fb_conn *conn, void *state, const fb_file_read *read);
-};
-
 /* A slot of the loop's table; connections come and go. */
 struct checked_slot {
     bool begun;       /* a callback or a call has been seen in the present life */
@@ -60,30 +49,28 @@ struct checked_slot {
     uint32_t lives;   /* that have ended */
     char *zone;       /* the red zone of its conn_state, or NULL */
     LIST_HEAD(, checked_block) blocks;
-    SLIST_HEAD(, checked_target) targets;
-    SLIST_HEAD(, checked_read) reads;
-    void (*first_byte)(fb_conn *b, void *state); /* that fb_pipe() was given */
+    void (*first_byte)(fb_conn *b, void *state); /* fb_pipe()'s */
     /* called when the choice of a server has waited */
     void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run);
 };
 
-struct checked_watch {
-    SLIST_ENTRY(checked_watch) link;
-    const fb_watch *watch;
-    void (*ready)(fb_worker *worker, fb_watch *watch, unsigned events, void *arg);
-    void *arg;
+/* Kinds of a protocol's objects: targets and watches, and running reads and resolutions. */
+enum checked_object_kind { OBJECT_TARGET, OBJECT_WATCH, OBJECT_READ, OBJECT_RESOLUTION };
+
+struct checked_object {
+    LIST_ENTRY(checked_object) link;
+    enum checked_object_kind kind;
+    const void *object;               /* a read's: the daemon's outcome */
+    const struct checked_slot *owner; /* NULL: the worker */
+    union {
+        void (*done)(fb_conn *conn, void *state, const fb_file_read *read);
+        void (*ready)(fb_worker *worker, fb_watch *watch, unsigned events, void *arg);
+        void (*resolved)(fb_worker *worker, const fb_names *names, void *arg);
+    } callback;
+    void *arg; /* the callback's */
 };
 
-/* A running resolution of a name. */
-struct checked_resolution {
-    SLIST_ENTRY(checked_resolution) link;
-    const fb_resolution *resolution;
-    const struct checked_slot *owner; /* NULL: the worker asks */
-    void (*resolved)(fb_worker *worker, const fb_names *names, void *arg);
-    void *arg;
-};
-
-/* Limit of remembered ended blocks, and ended targets, watches and resolutions. */
+/* Limit of remembered ended blocks, and ended objects. */
 #define CHECKED_ENDED 256
 
 struct checked {
@@ -97,16 +84,10 @@ struct checked {
     size_t stride;
     struct checked_blocks live, ended;
     unsigned live_n, ended_n;        /* blocks */
-    const void *gone[CHECKED_ENDED]; /* ended targets, watches and resolutions, a ring */
+    const void *gone[CHECKED_ENDED]; /* ended objects, a ring */
     unsigned gone_at;
     SLIST_HEAD(, checked_ops) ops;
-    SLIST_HEAD(, checked_watch) watches;
-    SLIST_HEAD(, checked_resolution) resolutions;
-
-    /* input that is lent just now */
-    const fb_conn *input_conn;
-    const uint8_t *input_real;
-    struct checked_block *input;
+    LIST_HEAD(, checked_object) objects;
 };
 
 /* Returns the state of a worker, or NULL. */
@@ -114,14 +95,21 @@ struct checked *checked_of(const struct worker *worker);
 /* Returns the daemon's descriptor of wrappers, or NULL. */
 const struct checked_protocol *checked_protocol_of(const fb_protocol *protocol);
 /* Forgets the connection's reads and resolutions, without further callbacks. */
-void checked_slot_forget(struct checked *checked, struct checked_slot *slot);
+void checked_slot_forget(struct checked *checked, const struct checked_slot *slot);
 /* Ends the life of a connection in the slot, with the memory. */
 void checked_slot_end(struct checked *checked, struct checked_slot *slot);
-/* Note the end of a target, a watch or a resolution; return whether the end is noted. */
-void checked_gone(struct checked *checked, const void *p);
+/* Makes room for an object; NULL without memory. */
+struct checked_object *checked_object_make(
+    enum checked_object_kind kind, const struct checked_slot *owner, void *arg);
+/* Notes the object that a call has made, and returns it; frees the room when it is NULL. */
+void *checked_object_begin(
+    struct checked *checked, struct checked_object *made, const void *object);
+struct checked_object *checked_object_find(
+    const struct checked *checked, enum checked_object_kind kind, const void *object);
+/* Forgets an object, and notes the end. */
+void checked_object_end(struct checked *checked, enum checked_object_kind kind, const void *object);
+/* Whether an object at the address has ended. */
 bool checked_is_gone(const struct checked *checked, const void *p);
-/* Forgets the end of a target, watch or resolution: a new object has the address. */
-void checked_not_gone(struct checked *checked, const void *p);
 
 /* Enter and leave a callback of a worker. */
 void checked_enter_worker(

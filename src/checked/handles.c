@@ -35,48 +35,35 @@ bool checked_place_is_worker(const char *protocol, const char *call)
 {
     const struct checked_scope *scope = checked_scope_now();
 
-    if (scope == NULL && is_loop_thread())
-        return true;
     if (scope == NULL)
-        checked_report_call(protocol, call, "from a thread of its own");
-    else if (scope->place == CHECKED_JOB)
-        checked_report_call(NULL, call, "in a job of fb_run()");
-    else if (scope->place != CHECKED_CALLBACK)
-        checked_report_call(NULL, call, "in %s", scope->callback);
-    else
-        return true;
-    return false;
+        return is_loop_thread() || checked_report_call(protocol, call, "from a thread of its own");
+    if (scope->place == CHECKED_JOB)
+        return checked_report_call(NULL, call, "in a job of fb_run()");
+    return scope->place == CHECKED_CALLBACK ||
+           checked_report_call(NULL, call, "in %s", scope->callback);
 }
 
 bool checked_place_is_conf(const fb_conf *conf, const char *call)
 {
     const struct checked_scope *scope = checked_scope_now();
 
-    if (scope != NULL && scope->place == CHECKED_CONF && conf == scope->conf)
-        return true;
-    if (scope != NULL && scope->place == CHECKED_CONF)
-        checked_report_call(NULL, call, "with a handle that is not its configuration's");
-    else
-        checked_report_call(NULL, call, "outside of conf_done and `set`");
-    return false;
+    if (scope == NULL || scope->place != CHECKED_CONF)
+        return checked_report_call(NULL, call, "outside of conf_done and `set`");
+    return conf == scope->conf ||
+           checked_report_call(NULL, call, "with a handle that is not its configuration's");
 }
 
 bool checked_place_is_master(const fb_master *master, const char *call)
 {
     const struct checked_scope *scope = checked_scope_now();
 
-    if (scope != NULL && scope->place == CHECKED_MASTER && master == scope->master)
-        return true;
-    checked_report_call(NULL, call, "outside of conf_accepted and conf_gone");
-    return false;
+    return (scope != NULL && scope->place == CHECKED_MASTER && master == scope->master) ||
+           checked_report_call(NULL, call, "outside of conf_accepted and conf_gone");
 }
 
 bool checked_given(const char *call, const void *p, const char *name)
 {
-    if (p != NULL)
-        return true;
-    checked_report_call(NULL, call, "with NULL as %s", name);
-    return false;
+    return p != NULL || checked_report_call(NULL, call, "with NULL as %s", name);
 }
 
 bool checked_options(const char *call, void *own, size_t n, const void *options)
@@ -86,10 +73,8 @@ bool checked_options(const char *call, void *own, size_t n, const void *options)
     memset(own, 0, n);
     if (options != NULL)
         memcpy(&size, options, sizeof(size));
-    if (size < sizeof(size) || size > UINT16_MAX) {
-        checked_report_call(NULL, call, "with options whose size is %zu", size);
-        return false;
-    }
+    if (size < sizeof(size) || size > UINT16_MAX)
+        return checked_report_call(NULL, call, "with options whose size is %zu", size);
     if (options != NULL)
         memcpy(own, options, size < n ? size : n);
     memcpy(own, &n, sizeof(n));
@@ -144,30 +129,39 @@ static struct checked *of_map(const void *p)
     return NULL;
 }
 
-/* Reports the kind of a handle given in place of a `wanted` handle. */
-static void report_kind(const char *call, const void *p, const char *wanted)
+/* Returns the kind of a handle; NULL: of an unknown kind. */
+static const char *kind_name(const void *p)
+{
+    if (of_slot(p) != NULL)
+        return "a connection";
+    if (of_worker(p) != NULL)
+        return "a worker";
+    if (of_map(p) != NULL)
+        return "a map";
+    return of_watch(p) != NULL ? "a watch" : NULL;
+}
+
+static bool has_ended(const void *p)
 {
     const struct checked *checked;
 
-    if (p == NULL) {
+    SLIST_FOREACH (checked, checked_scope_workers(), link)
+        if (checked_is_gone(checked, p))
+            return true;
+    return false;
+}
+
+/* Reports the kind of a handle given in place of a `wanted` handle; returns NULL. */
+static void *report_kind(const char *call, const void *p, const char *wanted)
+{
+    if (p == NULL)
         checked_report_call(NULL, call, "with NULL as %s", wanted);
-        return;
-    }
-    if (of_slot(p) != NULL)
-        checked_report_call(NULL, call, "with a connection as %s", wanted);
-    else if (of_worker(p) != NULL)
-        checked_report_call(NULL, call, "with a worker as %s", wanted);
-    else if (of_map(p) != NULL)
-        checked_report_call(NULL, call, "with a map as %s", wanted);
-    else if (of_watch(p) != NULL)
-        checked_report_call(NULL, call, "with a watch as %s", wanted);
-    else {
-        SLIST_FOREACH (checked, checked_scope_workers(), link)
-            if (checked_is_gone(checked, p))
-                break;
+    else if (kind_name(p) != NULL)
+        checked_report_call(NULL, call, "with %s as %s", kind_name(p), wanted);
+    else
         checked_report_call(
-            NULL, call, "with %s that %s", wanted, checked != NULL ? "has ended" : "is none");
-    }
+            NULL, call, "with %s that %s", wanted, has_ended(p) ? "has ended" : "is none");
+    return NULL;
 }
 
 /* ---- Connections ---- */
@@ -229,8 +223,7 @@ static bool is_foreign_conn(const fb_conn *conn, const char *call)
     if (scope == NULL || protocol == NULL || protocol == scope->protocol ||
         (protocol->flags & FB_TAKES_FOREIGN) != 0)
         return false;
-    checked_report_call(NULL, call, "on a connection of protocol \"%s\"", protocol->name);
-    return true;
+    return !checked_report_call(NULL, call, "on a connection of protocol \"%s\"", protocol->name);
 }
 
 /* Whether the running callback is this worker's; always true outside of callbacks. */
@@ -258,11 +251,9 @@ fb_conn *checked_conn(const fb_conn *handle, const char *call)
     fb_conn *conn;
     unsigned tag;
 
-    if (checked == NULL) {
-        if (checked_place_is_worker(NULL, call))
-            report_kind(call, handle, "a connection");
-        return NULL;
-    }
+    if (checked == NULL)
+        return checked_place_is_worker(NULL, call) ? report_kind(call, handle, "a connection")
+                                                   : NULL;
     tag = (unsigned)((size_t)((const char *)handle - checked->base) % checked->stride);
     conn = (fb_conn *)(void *)((char *)handle - tag);
     slot = slot_at(checked, conn);
@@ -287,81 +278,61 @@ bool checked_can_write(const fb_conn *conn, const char *call)
     const struct checked_scope *scope = checked_scope_now();
 
     if (scope != NULL && scope->closes == conn)
-        checked_report_call(NULL, call, "in \"closed\" of the connection");
-    else if (slot != NULL && slot->over != NULL && scope != NULL && scope->conn == conn)
-        checked_report_call(NULL, call, "after fb_%s() of the connection", slot->over);
-    else
-        return true;
-    return false;
+        return checked_report_call(NULL, call, "in \"closed\" of the connection");
+    return slot == NULL || slot->over == NULL || scope == NULL || scope->conn != conn ||
+           checked_report_call(NULL, call, "after fb_%s() of the connection", slot->over);
 }
 
-/* ---- Others ---- */
+/* ---- Further handles ---- */
 
 fb_worker *checked_worker(const fb_worker *handle, const char *call)
 {
     const struct checked_scope *scope = checked_scope_now();
+    const struct checked *checked = of_worker(handle);
 
     if (!checked_place_is_worker(
-            of_worker(handle) != NULL && handle->protocol != NULL ? handle->protocol->name : NULL,
-            call))
+            checked != NULL && handle->protocol != NULL ? handle->protocol->name : NULL, call))
         return NULL;
-    if (of_worker(handle) == NULL) {
-        report_kind(call, handle, "a worker");
-        return NULL;
-    }
-    if (!is_running(of_worker(handle))) {
+    if (checked == NULL)
+        return report_kind(call, handle, "a worker");
+    if (!is_running(checked))
         checked_report_call(NULL, call, "with another worker's handle");
-        return NULL;
-    }
-    if (handle->worker != NULL && scope != NULL && handle->protocol != scope->protocol) {
+    else if (handle->worker != NULL && scope != NULL && handle->protocol != scope->protocol)
         checked_report_call(
             NULL, call, "with the worker of protocol \"%s\"", handle->protocol->name);
-        return NULL;
-    }
-    return (fb_worker *)(uintptr_t)handle;
+    else
+        return (fb_worker *)(uintptr_t)handle;
+    return NULL;
 }
 
 fb_watch *checked_watch(fb_watch *handle, const char *call)
 {
     if (!checked_place_is_worker(NULL, call))
         return NULL;
-    if (of_watch(handle) != NULL)
-        return handle;
-    report_kind(call, handle, "a watch");
-    return NULL;
+    return of_watch(handle) != NULL ? handle : report_kind(call, handle, "a watch");
 }
 
 fb_map *checked_map(fb_map *handle, const char *call)
 {
-    if (of_map(handle) != NULL)
-        return handle;
-    report_kind(call, handle, "a map");
-    return NULL;
+    return of_map(handle) != NULL ? handle : report_kind(call, handle, "a map");
 }
 
-bool checked_resolution(const fb_resolution *resolution, const char *call)
+struct checked *checked_resolution(const fb_resolution *resolution, const char *call)
 {
-    const struct checked *checked;
-    const struct checked_resolution *made;
+    struct checked *checked;
 
     if (!checked_place_is_worker(NULL, call))
-        return false;
+        return NULL;
     SLIST_FOREACH (checked, checked_scope_workers(), link)
-        SLIST_FOREACH (made, &checked->resolutions, link)
-            if (made->resolution == resolution && resolution != NULL)
-                return true;
-    report_kind(call, resolution, "a resolution");
-    return false;
+        if (checked_object_find(checked, OBJECT_RESOLUTION, resolution) != NULL)
+            return checked;
+    return report_kind(call, resolution, "a resolution");
 }
 
 bool checked_target(const fb_target *target, const char *call)
 {
-    const struct checked *checked;
-    bool wrong = target == NULL || of_slot(target) != NULL || of_worker(target) != NULL ||
-                 of_watch(target) != NULL || of_map(target) != NULL;
+    bool wrong = target == NULL || kind_name(target) != NULL || has_ended(target);
 
-    SLIST_FOREACH (checked, checked_scope_workers(), link)
-        wrong = wrong || checked_is_gone(checked, target);
     if (wrong)
         report_kind(call, target, "a target");
     return !wrong;

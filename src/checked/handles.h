@@ -10,7 +10,8 @@ fb_worker *checked_worker(const fb_worker *handle, const char *call);
 fb_watch *checked_watch(fb_watch *handle, const char *call);
 fb_map *checked_map(fb_map *handle, const char *call);
 bool checked_target(const fb_target *target, const char *call);
-bool checked_resolution(const fb_resolution *resolution, const char *call);
+/* Returns the worker of a running resolution, or NULL after a report. */
+struct checked *checked_resolution(const fb_resolution *resolution, const char *call);
 /* Whether calls may be made here, of a worker or of a configuration. */
 bool checked_place_is_worker(const char *protocol, const char *call);
 bool checked_place_is_conf(const fb_conf *conf, const char *call);

@@ -155,18 +155,21 @@ struct checked_block *checked_block_make(struct checked *checked, struct checked
     return block;
 }
 
-struct checked_block *checked_block_lend(
-    struct checked *checked, enum checked_kind kind, const char *protocol, const void *p, size_t n)
+fb_bytes checked_block_lend(struct checked_scope *scope, enum checked_kind kind, fb_bytes bytes)
 {
     size_t align = kind == CHECKED_ANSWER ? _Alignof(max_align_t) : 1;
-    struct checked_block *block = make_guarded_block(checked, kind, protocol, n, align);
+    struct checked_block *block =
+        make_guarded_block(scope->checked, kind, scope->protocol->name, bytes.n, align);
 
+    assert(scope->lent == NULL);
     if (block == NULL)
-        return NULL;
-    if (n > 0)
-        memcpy(block->p, p, n);
+        return bytes;
+    if (bytes.n > 0)
+        memcpy(block->p, bytes.p, bytes.n);
     mprotect(block->base, block->size, PROT_READ);
-    return block;
+    scope->lent = block;
+    scope->real = bytes.p;
+    return (fb_bytes) { (const uint8_t *)block->p, bytes.n };
 }
 
 static void check_block_zones(const struct checked_block *block, const char *callback)
@@ -241,22 +244,17 @@ bool checked_bytes(const char *call, const void *p, size_t n, const char *name)
 
     if (n == 0)
         return true;
-    if (p == NULL) {
-        checked_report_call(NULL, call, "with NULL as %s", name);
-        return false;
-    }
+    if (p == NULL)
+        return checked_report_call(NULL, call, "with NULL as %s", name);
     block = checked_block_at(p);
     if (block == NULL)
         return true;
     if (block->ended != NULL)
-        checked_report_call(
+        return checked_report_call(
             NULL, call, "with %s after %s", checked_block_name(block), block->ended);
-    else if ((const char *)p < block->p || n > (size_t)(block->p + block->n - (const char *)p))
-        checked_report_call(
-            NULL, call, "with bytes beyond the %zu of %s", block->n, checked_block_name(block));
-    else
-        return true;
-    return false;
+    return ((const char *)p >= block->p && n <= (size_t)(block->p + block->n - (const char *)p)) ||
+           checked_report_call(
+               NULL, call, "with bytes beyond the %zu of %s", block->n, checked_block_name(block));
 }
 
 /* ---- Crashes ---- */

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <bsd/sys/queue.h>
+#include <forkbeard/forkbeard.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 struct checked;
+struct checked_scope;
 struct checked_slot;
 
 /* Kinds of memory for a protocol. */
@@ -45,9 +47,9 @@ bool checked_zone_is_whole(const void *zone);
 /* Makes a block of a slot; NULL where there are too many, or no memory. */
 struct checked_block *checked_block_make(struct checked *checked, struct checked_slot *slot,
     enum checked_kind kind, const char *protocol, size_t n);
-/* Makes a block with a copy of bytes for the protocol to read; NULL as above. */
-struct checked_block *checked_block_lend(
-    struct checked *checked, enum checked_kind kind, const char *protocol, const void *p, size_t n);
+/* Lends a copy of bytes to the scope's protocol until the callback returns; the bytes themselves
+ * where there cannot be a copy. */
+fb_bytes checked_block_lend(struct checked_scope *scope, enum checked_kind kind, fb_bytes bytes);
 /* Ends a block, or all of a kind; from now on any access is a crash. */
 void checked_block_end(struct checked *checked, struct checked_block *block, const char *when);
 void checked_block_end_all(

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define OPS_KIND KIND('C', 'O', 'P', 'S')
-#define LENT_UNTIL "its callback"
 
 /* Returns the wrappers of a connection with a checked protocol. */
 static const struct checked_ops *ops_of_conn(const fb_conn *conn)
@@ -81,32 +80,6 @@ static int ops_opened(fb_conn *conn, void *state)
     return result;
 }
 
-/* Lends input; the real input where there is no memory for a copy. */
-static fb_bytes lend_input(struct checked_scope *scope, const fb_conn *conn, fb_bytes in)
-{
-    struct checked *checked = scope->checked;
-    struct checked_block *block =
-        checked_block_lend(checked, CHECKED_INPUT, scope->protocol->name, in.p, in.n);
-
-    if (block == NULL)
-        return in;
-    checked->input = block;
-    checked->input_conn = conn;
-    checked->input_real = in.p;
-    return (fb_bytes) { (const uint8_t *)block->p, in.n };
-}
-
-static void take_input_back(struct checked_scope *scope)
-{
-    struct checked *checked = scope->checked;
-
-    if (checked->input == NULL)
-        return;
-    checked_block_end(checked, checked->input, LENT_UNTIL);
-    checked->input = NULL;
-    checked->input_conn = NULL;
-}
-
 static size_t ops_data(fb_conn *conn, void *state, fb_bytes in)
 {
     const struct checked_ops *ops = ops_of_conn(conn);
@@ -114,83 +87,24 @@ static size_t ops_data(fb_conn *conn, void *state, fb_bytes in)
     size_t used;
 
     checked_enter_conn(&scope, conn, "data");
-    used = ops->own.data(checked_handle_of(conn), state, lend_input(&scope, conn, in));
+    used = ops->own.data(
+        checked_handle_of(conn), state, checked_block_lend(&scope, CHECKED_INPUT, in));
     if (used > in.n)
         checked_report(NULL, "consumed %zu bytes of %zu in \"data\"", used, in.n);
-    if (conn->net != NULL)
-        take_input_back(&scope);
     checked_leave_conn(&scope, conn);
     return used;
-}
-
-static void ops_eof(fb_conn *conn, void *state, fb_bytes rest)
-{
-    const struct checked_ops *ops = ops_of_conn(conn);
-    struct checked_scope scope;
-
-    checked_enter_conn(&scope, conn, "eof");
-    ops->own.eof(checked_handle_of(conn), state, lend_input(&scope, conn, rest));
-    if (conn->net != NULL)
-        take_input_back(&scope);
-    checked_leave_conn(&scope, conn);
-}
-
-static void ops_writable(fb_conn *conn, void *state)
-{
-    const struct checked_ops *ops = ops_of_conn(conn);
-    struct checked_scope scope;
-
-    checked_enter_conn(&scope, conn, "writable");
-    ops->own.writable(checked_handle_of(conn), state);
-    checked_leave_conn(&scope, conn);
-}
-
-static void ops_unwritable(fb_conn *conn, void *state)
-{
-    const struct checked_ops *ops = ops_of_conn(conn);
-    struct checked_scope scope;
-
-    checked_enter_conn(&scope, conn, "unwritable");
-    ops->own.unwritable(checked_handle_of(conn), state);
-    checked_leave_conn(&scope, conn);
-}
-
-static void ops_timer(fb_conn *conn, void *state, uint32_t id)
-{
-    const struct checked_ops *ops = ops_of_conn(conn);
-    struct checked_scope scope;
-
-    checked_enter_conn(&scope, conn, "timer");
-    ops->own.timer(checked_handle_of(conn), state, id);
-    checked_leave_conn(&scope, conn);
-}
-
-static void ops_draining(fb_conn *conn, void *state, uint64_t deadline)
-{
-    const struct checked_ops *ops = ops_of_conn(conn);
-    struct checked_scope scope;
-
-    checked_enter_conn(&scope, conn, "draining");
-    ops->own.draining(checked_handle_of(conn), state, deadline);
-    checked_leave_conn(&scope, conn);
 }
 
 static int ops_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message)
 {
     const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_scope scope;
-    struct checked_block *block;
     int result;
 
     checked_enter_conn(&scope, conn, "message");
     scope.conn = NULL; /* a sender cannot know of an end */
-    block = checked_block_lend(
-        scope.checked, CHECKED_MESSAGE, scope.protocol->name, message.p, message.n);
-    if (block != NULL)
-        message.p = (const uint8_t *)block->p;
+    message = checked_block_lend(&scope, CHECKED_MESSAGE, message);
     result = ops->own.message(checked_handle_of(conn), state, from, message);
-    if (block != NULL && conn->net != NULL)
-        checked_block_end(scope.checked, block, LENT_UNTIL);
     checked_leave_conn(&scope, conn);
     return result;
 }
@@ -201,10 +115,29 @@ static void ops_answered(fb_conn *conn, void *state, uint64_t message, fb_outcom
     struct checked_scope scope;
 
     checked_enter_conn(&scope, conn, "answered");
-    scope.conn = NULL;
+    scope.conn = NULL; /* as above */
     ops->own.answered(checked_handle_of(conn), state, message, outcome);
     checked_leave_conn(&scope, conn);
 }
+
+/* Wrappers of callbacks without a result; the callback is called with the arguments. */
+#define CALLBACK(name, signature, ...)                                                             \
+    static void signature                                                                          \
+    {                                                                                              \
+        const struct checked_ops *ops = ops_of_conn(conn);                                         \
+        struct checked_scope scope;                                                                \
+                                                                                                   \
+        checked_enter_conn(&scope, conn, #name);                                                   \
+        ops->own.name(checked_handle_of(conn), state __VA_OPT__(, ) __VA_ARGS__);                  \
+        checked_leave_conn(&scope, conn);                                                          \
+    }
+
+CALLBACK(eof, ops_eof(fb_conn *conn, void *state, fb_bytes rest),
+    checked_block_lend(&scope, CHECKED_INPUT, rest))
+CALLBACK(writable, ops_writable(fb_conn *conn, void *state))
+CALLBACK(unwritable, ops_unwritable(fb_conn *conn, void *state))
+CALLBACK(timer, ops_timer(fb_conn *conn, void *state, uint32_t id), id)
+CALLBACK(draining, ops_draining(fb_conn *conn, void *state, uint64_t deadline), deadline)
 
 static void ops_closed(fb_conn *conn, void *state, fb_reason reason)
 {

@@ -14,8 +14,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define LENT_UNTIL "its callback"
-
 static const struct checked_protocol *protocol_of_worker(const fb_worker *worker)
 {
     assert(checked_protocol_of(worker->protocol) != NULL);
@@ -24,96 +22,40 @@ static const struct checked_protocol *protocol_of_worker(const fb_worker *worker
 
 /* ---- The worker ---- */
 
-static void worker_ops_timer(fb_worker *worker, void *state, uint32_t id)
-{
-    struct checked_scope scope;
+/* Wrappers of callbacks without a result; the callback is called with the arguments. */
+#define CALLBACK(name, signature, ...)                                                             \
+    static void signature                                                                          \
+    {                                                                                              \
+        struct checked_scope scope;                                                                \
+                                                                                                   \
+        checked_enter_worker(&scope, worker, "worker_ops." #name);                                 \
+        protocol_of_worker(worker)->own_worker_ops.name(worker, state, __VA_ARGS__);               \
+        checked_leave_worker(&scope, worker);                                                      \
+    }
 
-    checked_enter_worker(&scope, worker, "worker_ops.timer");
-    protocol_of_worker(worker)->own_worker_ops.timer(worker, state, id);
-    checked_leave_worker(&scope, worker);
-}
-
-static void worker_ops_draining(fb_worker *worker, void *state, uint64_t deadline)
-{
-    struct checked_scope scope;
-
-    checked_enter_worker(&scope, worker, "worker_ops.draining");
-    protocol_of_worker(worker)->own_worker_ops.draining(worker, state, deadline);
-    checked_leave_worker(&scope, worker);
-}
-
-/* Ends a block, but for a child of fork(). */
-static void end_lent_block(
-    struct checked_scope *scope, const fb_worker *worker, struct checked_block *block)
-{
-    if (block != NULL && worker->worker != NULL)
-        checked_block_end(scope->checked, block, LENT_UNTIL);
-}
+CALLBACK(timer, worker_ops_timer(fb_worker *worker, void *state, uint32_t id), id)
+CALLBACK(draining, worker_ops_draining(fb_worker *worker, void *state, uint64_t deadline), deadline)
+CALLBACK(worker_came, worker_ops_worker_came(fb_worker *worker, void *state, fb_ref id), id)
+CALLBACK(worker_gone, worker_ops_worker_gone(fb_worker *worker, void *state, fb_ref id), id)
+CALLBACK(answered, worker_ops_answered(fb_worker *worker, void *state, const fb_answer *answer),
+    (const void *)checked_block_lend(
+        &scope, CHECKED_ANSWER, (fb_bytes) { (const void *)answer, sizeof(*answer) })
+        .p)
+CALLBACK(map_changed,
+    worker_ops_map_changed(
+        fb_worker *worker, void *state, fb_map *map, fb_bytes key, fb_map_change what),
+    map, what != FB_MAP_LOST ? checked_block_lend(&scope, CHECKED_KEY, key) : key, what)
 
 static int worker_ops_message(fb_worker *worker, void *state, fb_ref from, fb_bytes message)
 {
     struct checked_scope scope;
-    struct checked_block *block;
     int result;
 
     checked_enter_worker(&scope, worker, "worker_ops.message");
-    block = checked_block_lend(
-        scope.checked, CHECKED_MESSAGE, worker->protocol->name, message.p, message.n);
-    if (block != NULL)
-        message.p = (const uint8_t *)block->p;
+    message = checked_block_lend(&scope, CHECKED_MESSAGE, message);
     result = protocol_of_worker(worker)->own_worker_ops.message(worker, state, from, message);
-    end_lent_block(&scope, worker, block);
     checked_leave_worker(&scope, worker);
     return result;
-}
-
-static void worker_ops_answered(fb_worker *worker, void *state, const fb_answer *answer)
-{
-    struct checked_scope scope;
-    struct checked_block *block;
-
-    checked_enter_worker(&scope, worker, "worker_ops.answered");
-    block = checked_block_lend(
-        scope.checked, CHECKED_ANSWER, worker->protocol->name, answer, sizeof(*answer));
-    protocol_of_worker(worker)->own_worker_ops.answered(
-        worker, state, block != NULL ? (const fb_answer *)(const void *)block->p : answer);
-    end_lent_block(&scope, worker, block);
-    checked_leave_worker(&scope, worker);
-}
-
-static void worker_ops_worker_came(fb_worker *worker, void *state, fb_ref id)
-{
-    struct checked_scope scope;
-
-    checked_enter_worker(&scope, worker, "worker_ops.worker_came");
-    protocol_of_worker(worker)->own_worker_ops.worker_came(worker, state, id);
-    checked_leave_worker(&scope, worker);
-}
-
-static void worker_ops_worker_gone(fb_worker *worker, void *state, fb_ref id)
-{
-    struct checked_scope scope;
-
-    checked_enter_worker(&scope, worker, "worker_ops.worker_gone");
-    protocol_of_worker(worker)->own_worker_ops.worker_gone(worker, state, id);
-    checked_leave_worker(&scope, worker);
-}
-
-static void worker_ops_map_changed(
-    fb_worker *worker, void *state, fb_map *map, fb_bytes key, fb_map_change what)
-{
-    struct checked_scope scope;
-    struct checked_block *block = NULL;
-
-    checked_enter_worker(&scope, worker, "worker_ops.map_changed");
-    if (what != FB_MAP_LOST)
-        block =
-            checked_block_lend(scope.checked, CHECKED_KEY, worker->protocol->name, key.p, key.n);
-    if (block != NULL)
-        key.p = (const uint8_t *)block->p;
-    protocol_of_worker(worker)->own_worker_ops.map_changed(worker, state, map, key, what);
-    end_lent_block(&scope, worker, block);
-    checked_leave_worker(&scope, worker);
 }
 
 /* ---- The configuration ---- */
@@ -211,22 +153,6 @@ static int protocol_value(fb_conn *conn, void *state, uint32_t variable, fb_byte
     return result;
 }
 
-/* Gives variables with a `value` the wrapper; -1 without memory. */
-static int wrap_variables(struct arena *arena, struct checked_protocol *made)
-{
-    uint32_t n = made->own.variable_n;
-    fb_variable_definition *variables = arena_alloc(arena, (n + 1) * sizeof(*variables));
-
-    if (variables == NULL)
-        return -1;
-    memcpy(variables, made->own.variables, n * sizeof(*variables));
-    for (uint32_t i = 0; i < n; i++)
-        if (variables[i].value != NULL)
-            variables[i].value = protocol_value;
-    made->protocol.variables = variables;
-    return 0;
-}
-
 /* ---- The descriptor ---- */
 
 static void wrap_worker_ops(struct checked_protocol *made, const fb_worker_ops *from)
@@ -245,19 +171,25 @@ static void wrap_worker_ops(struct checked_protocol *made, const fb_worker_ops *
     made->protocol.worker_ops = &made->worker_ops;
 }
 
-/* Gives directives with a `set` the wrapper; -1 without memory. */
-static int wrap_directives(struct arena *arena, struct checked_protocol *made)
+/* Gives directives with a `set`, and variables with a `value`, the wrapper; -1 without memory. */
+static int wrap_lists(struct arena *arena, struct checked_protocol *made)
 {
-    uint32_t n = made->own.directive_n;
-    fb_directive *directives = arena_alloc(arena, (n + 1) * sizeof(*directives));
+    uint32_t directive_n = made->own.directive_n, variable_n = made->own.variable_n;
+    fb_directive *directives = arena_alloc(arena, (directive_n + 1) * sizeof(*directives));
+    fb_variable_definition *variables = arena_alloc(arena, (variable_n + 1) * sizeof(*variables));
 
-    if (directives == NULL)
+    if (directives == NULL || variables == NULL)
         return -1;
-    memcpy(directives, made->own.directives, n * sizeof(*directives));
-    for (uint32_t i = 0; i < n; i++)
+    memcpy(directives, made->own.directives, directive_n * sizeof(*directives));
+    memcpy(variables, made->own.variables, variable_n * sizeof(*variables));
+    for (uint32_t i = 0; i < directive_n; i++)
         if (directives[i].set != NULL)
             directives[i].set = protocol_set;
+    for (uint32_t i = 0; i < variable_n; i++)
+        if (variables[i].value != NULL)
+            variables[i].value = protocol_value;
     made->protocol.directives = directives;
+    made->protocol.variables = variables;
     return 0;
 }
 
@@ -271,7 +203,7 @@ const fb_protocol *checked_protocol_make(struct arena *arena, const fb_protocol 
         return NULL;
     memset(made, 0, sizeof(*made));
     made->own = made->protocol = *copy;
-    if (wrap_directives(arena, made) == -1 || wrap_variables(arena, made) == -1)
+    if (wrap_lists(arena, made) == -1)
         return NULL;
     checked_ops_make(&made->ops, copy->ops, made);
     p = &made->protocol;

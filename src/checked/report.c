@@ -8,11 +8,11 @@
 #include "process/configuration.h"
 #include "settings/calls.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TEXT 512
 
@@ -50,37 +50,31 @@ static void deliver_mistake(const char *text)
         tell_owner(checked->worker, text);
 }
 
-/* Returns the name of the running protocol, or else the given name. */
-static const char *running_protocol(const char *protocol)
+void checked_report(const char *protocol, const char *format, ...)
 {
     const struct checked_scope *scope = checked_scope_now();
+    char text[TEXT];
+    va_list args;
+    int n;
 
     if (scope != NULL)
-        return scope->protocol->name;
-    return protocol != NULL ? protocol : "?";
+        protocol = scope->protocol->name;
+    n = snprintf(text, sizeof(text), "protocol \"%s\" ", protocol != NULL ? protocol : "?");
+    assert(n > 0 && n < TEXT);
+    va_start(args, format);
+    vsnprintf(text + n, sizeof(text) - (size_t)n, format, args);
+    va_end(args);
+    deliver_mistake(text);
 }
 
-void checked_report_call(const char *protocol, const char *call, const char *format, ...)
+bool checked_report_call(const char *protocol, const char *call, const char *format, ...)
 {
-    char text[TEXT], how[TEXT / 2];
+    char how[TEXT / 2];
     va_list args;
 
     va_start(args, format);
     vsnprintf(how, sizeof(how), format, args);
     va_end(args);
-    snprintf(text, sizeof(text), "protocol \"%s\" called fb_%s() %s", running_protocol(protocol),
-        call, how);
-    deliver_mistake(text);
-}
-
-void checked_report(const char *protocol, const char *format, ...)
-{
-    char text[TEXT], what[TEXT / 2];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(what, sizeof(what), format, args);
-    va_end(args);
-    snprintf(text, sizeof(text), "protocol \"%s\" %s", running_protocol(protocol), what);
-    deliver_mistake(text);
+    checked_report(protocol, "called fb_%s() %s", call, how);
+    return false;
 }

@@ -1,29 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls on a worker with checks beyond a row of calls.def: connections, statistics, jobs,
- * posts, watches. Functions called later by the worker run within a scope. */
+/* Functions that the worker calls later, within a scope: jobs, posts, watches and resolutions of
+ * names. A resolution is known from the call to the callback, the cancellation, or the end of the
+ * owner or of the worker's protocols. */
 #include "checked/calls.h"
 #include "sdk/handle.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-fb_conn *checked_find(fb_worker *worker, fb_ref ref)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    return worker != NULL ? checked_handle_of(fb_find(worker, ref)) : NULL;
-}
-
-void checked_get_statistics(fb_worker *worker, fb_statistics *out)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    if (worker == NULL || !checked_given(CHECKED_CALL, out, "out"))
-        return;
-    if (out->size < sizeof(out->size) || out->size > UINT16_MAX)
-        checked_report_call(NULL, CHECKED_CALL, "with a struct whose size is %zu", out->size);
-    else
-        fb_get_statistics(worker, out);
-}
 
 /* ---- Jobs and posts ---- */
 
@@ -106,18 +90,13 @@ static struct job *make_job(const fb_worker *worker, const void *p, size_t n, si
     return job;
 }
 
-static int run_job(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
-    void (*done)(fb_worker *worker, void *job), const void *p, size_t n, const char *call)
+int checked_job_run(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
+    void (*done)(fb_worker *worker, void *job), const void *p, size_t n)
 {
     struct job *job;
     size_t whole;
     int result;
 
-    worker = checked_worker(worker, call);
-    if (worker == NULL || !checked_given(call, (const void *)(uintptr_t)work, "work") ||
-        !checked_given(call, (const void *)(uintptr_t)done, "done") ||
-        !checked_bytes(call, p, n, "job"))
-        return -1;
     if (checked_protocol_of(worker->protocol) == NULL)
         return fb_run_in(worker, pool, work, done, p, n);
     job = make_job(worker, p, n, &whole);
@@ -130,34 +109,6 @@ static int run_job(fb_worker *worker, const fb_pool *pool, void (*work)(void *jo
     return result;
 }
 
-int checked_run(fb_worker *worker, void (*work)(void *job),
-    void (*done)(fb_worker *worker, void *job), const void *job, size_t n)
-{
-    return run_job(worker, NULL, work, done, job, n, CHECKED_CALL);
-}
-
-/* Whether the pool belongs to the worker's configuration. */
-static bool check_pool_handle(const fb_worker *worker, const fb_pool *pool, const char *call)
-{
-    const fb_pool *own = &worker->worker->cycle->core.pool;
-
-    while (own != NULL && own != pool)
-        own = own->next;
-    if (own != NULL || pool == NULL)
-        return true;
-    checked_report_call(NULL, call, "with a pool that is none of this configuration");
-    return false;
-}
-
-int checked_run_in(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
-    void (*done)(fb_worker *worker, void *job), const void *job, size_t n)
-{
-    if (checked_worker(worker, CHECKED_CALL) == NULL ||
-        !check_pool_handle(worker, pool, CHECKED_CALL))
-        return -1;
-    return run_job(worker, pool, work, done, job, n, CHECKED_CALL);
-}
-
 int checked_post(
     fb_worker *worker, void (*run)(fb_worker *worker, void *work), const void *work, size_t n)
 {
@@ -165,9 +116,7 @@ int checked_post(
     size_t whole;
     int result;
 
-    worker = checked_worker(worker, CHECKED_CALL);
-    if (worker == NULL || !checked_given(CHECKED_CALL, (const void *)(uintptr_t)run, "run") ||
-        !checked_bytes(CHECKED_CALL, work, n, "work"))
+    if (!WORKER(worker) || !GIVEN(run) || !BYTES(work, n, "work"))
         return -1;
     if (checked_protocol_of(worker->protocol) == NULL)
         return fb_post(worker, run, work, n);
@@ -182,68 +131,74 @@ int checked_post(
 
 /* ---- Watches ---- */
 
-static struct checked_watch *find_checked_watch(
-    const struct checked *checked, const fb_watch *watch)
-{
-    struct checked_watch *made;
-
-    SLIST_FOREACH (made, &checked->watches, link)
-        if (made->watch == watch)
-            break;
-    return made;
-}
-
 static void watch_is_ready(fb_worker *worker, fb_watch *watch, unsigned events, void *arg)
 {
-    const struct checked_watch *made = arg;
+    const struct checked_object *made = arg;
     struct checked_scope scope;
 
-    assert(made->watch == watch);
+    assert(made->object == watch);
     checked_enter_worker(&scope, worker, "ready");
-    made->ready(worker, watch, events, made->arg);
+    made->callback.ready(worker, watch, events, made->arg);
     checked_leave_worker(&scope, worker);
 }
 
 fb_watch *checked_watch_fd(fb_worker *worker, int fd, unsigned events,
     void (*ready)(fb_worker *worker, fb_watch *watch, unsigned events, void *arg), void *arg)
 {
-    struct checked_watch *made;
-    struct checked *checked;
+    struct checked_object *made;
 
-    worker = checked_worker(worker, CHECKED_CALL);
-    if (worker == NULL || !checked_given(CHECKED_CALL, (const void *)(uintptr_t)ready, "ready"))
+    if (!WORKER(worker) || !GIVEN(ready))
         return NULL;
     if (checked_protocol_of(worker->protocol) == NULL)
         return fb_watch_fd(worker, fd, events, ready, arg);
-    checked = checked_of(worker->worker);
-    made = malloc(sizeof(*made));
+    made = checked_object_make(OBJECT_WATCH, NULL, arg);
     if (made == NULL)
         return NULL;
-    *made = (struct checked_watch) { .ready = ready, .arg = arg };
-    made->watch = fb_watch_fd(worker, fd, events, watch_is_ready, made);
-    if (made->watch == NULL) {
-        free(made);
-        return NULL;
-    }
-    checked_not_gone(checked, made->watch);
-    SLIST_INSERT_HEAD(&checked->watches, made, link);
-    return (fb_watch *)(uintptr_t)made->watch;
+    made->callback.ready = ready;
+    return checked_object_begin(
+        checked_of(worker->worker), made, fb_watch_fd(worker, fd, events, watch_is_ready, made));
 }
 
-void checked_unwatch(fb_watch *watch)
-{
-    struct checked *checked;
-    struct checked_watch *made;
+/* ---- Names ---- */
 
-    watch = checked_watch(watch, CHECKED_CALL);
-    if (watch == NULL)
+static void is_resolved(fb_worker *worker, const fb_names *names, void *arg)
+{
+    struct checked_object own = *(struct checked_object *)arg;
+    struct checked_scope scope;
+
+    checked_object_end(checked_of(worker->worker), OBJECT_RESOLUTION, own.object);
+    checked_enter_worker(&scope, worker, "resolved");
+    own.callback.resolved(worker, names, own.arg);
+    checked_leave_worker(&scope, worker);
+}
+
+fb_resolution *checked_resolve(fb_worker *worker, const char *name, fb_name_type type,
+    const fb_resolve_options *options,
+    void (*resolved)(fb_worker *worker, const fb_names *names, void *arg), void *arg)
+{
+    struct checked_object *made;
+    fb_resolve_options own;
+
+    if (!WORKER(worker) || !OPTIONS(&own, options) || (own.owner != NULL && !CONN(own.owner)) ||
+        !GIVEN(resolved))
+        return NULL;
+    if (checked_protocol_of(worker->protocol) == NULL)
+        return fb_resolve(worker, name, type, &own, resolved, arg);
+    made = checked_object_make(
+        OBJECT_RESOLUTION, own.owner != NULL ? checked_slot_of(own.owner) : NULL, arg);
+    if (made == NULL)
+        return NULL;
+    made->callback.resolved = resolved;
+    return checked_object_begin(
+        checked_of(worker->worker), made, fb_resolve(worker, name, type, &own, is_resolved, made));
+}
+
+void checked_resolve_cancel(fb_resolution *resolution)
+{
+    struct checked *checked = checked_resolution(resolution, CHECKED_CALL);
+
+    if (checked == NULL)
         return;
-    checked = checked_of(watch->handle->worker);
-    made = find_checked_watch(checked, watch);
-    if (made != NULL) {
-        SLIST_REMOVE(&checked->watches, made, checked_watch, link);
-        free(made);
-    }
-    checked_gone(checked, watch);
-    fb_unwatch(watch);
+    checked_object_end(checked, OBJECT_RESOLUTION, resolution);
+    fb_resolve_cancel(resolution);
 }

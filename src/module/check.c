@@ -33,9 +33,38 @@
 
 #define NAME_MOST 31 /* the name of a map's zone is a protocol's and the map's */
 
-static_assert(
-    sizeof(void *) != 8 || (PROTOCOL_LEAST == 96 && DIRECTIVE_LEAST == 72 && OPS_LEAST == 80),
-    "ABI 1 begins with these, whatever is appended");
+/* The binary contract with modules. */
+#if UINTPTR_MAX == UINT64_MAX
+static_assert(PROTOCOL_LEAST == 96 && DIRECTIVE_LEAST == 72 && OPS_LEAST == 80,
+    "ABI 1 begins with the first fields, whatever is appended");
+static_assert(offsetof(fb_ops, closed) == 72 && sizeof(fb_ops) == 88 &&
+                  offsetof(fb_directive, initial) == 40 && offsetof(fb_directive, set) == 56 &&
+                  sizeof(fb_directive) == 72,
+    "layout of ABI 1");
+static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) == 64 &&
+                  offsetof(fb_protocol, needs) == 96 && offsetof(fb_protocol, worker_ops) == 120 &&
+                  offsetof(fb_protocol, conf_accepted) == 144 &&
+                  offsetof(fb_protocol, variables) == 160 && sizeof(fb_protocol) == 176,
+    "layout of ABI 1");
+static_assert(offsetof(fb_file_read, error) == 24 && sizeof(fb_file_read) == 32 &&
+                  sizeof(fb_metric) == 16 && sizeof(fb_item) == 40 &&
+                  sizeof(fb_frame_limit) == 16 && sizeof(fb_frame_layout) == 32 &&
+                  sizeof(fb_bytes) == 16 && offsetof(fb_map_options, memory) == 32 &&
+                  offsetof(fb_pipe_options, timeout) == 8,
+    "layout of ABI 1");
+static_assert(offsetof(fb_connect_options, key) == 48 &&
+                  offsetof(fb_connect_options, flags) == 88 && sizeof(fb_connect_options) == 96 &&
+                  offsetof(fb_pipe_options, buffer) == 40 && sizeof(fb_pipe_options) == 56,
+    "layout of API 4");
+static_assert(sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, pass) == 56 &&
+                  offsetof(fb_upstreams, end) == 32 && sizeof(fb_try) == 24 &&
+                  offsetof(fb_upstreams, probed) == 56 && sizeof(fb_probe) == 40 &&
+                  sizeof(fb_health_options) == 32,
+    "layout of API 4");
+static_assert(sizeof(fb_map_cursor) == 16 && sizeof(fb_name_record) == 40 &&
+                  sizeof(fb_names) == 56 && sizeof(fb_resolve_options) == 40,
+    "layout of API 4");
+#endif
 
 const char *module_text(char text[MODULE_TEXT], const char *format, ...)
 {

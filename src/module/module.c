@@ -18,10 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Makes the linker take all of the SDK's calls into the program, although only modules may use
- * them. */
-static void (*const *const calls)(void) __attribute__((used)) = sdk_calls;
-
 /* A load under way. */
 struct load {
     char *text; /* error text; MODULE_TEXT bytes of the caller */

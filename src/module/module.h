@@ -16,12 +16,9 @@
 /* Room for the error text about a module, including the NUL. */
 #define MODULE_TEXT 512
 
-/* The SDK's calls, for modules (sdk/link.c); NULL after the last. The loader refers to the list, so
- * that each program with the loader has all calls. */
-extern void (*const sdk_calls[])(void);
-
 /* The checked mode: the SDK's calls with their checking wrappers, and the function that wraps a
- * descriptor of module_copy(); returns NULL without memory. */
+ * descriptor of module_copy(); returns NULL without memory. The loader refers to the list, so that
+ * the linker takes all calls into each program with the loader. */
 extern const struct relink_call checked_calls[];
 extern const fb_protocol *(*const checked_protocol_wrapper)(
     struct arena *arena, const fb_protocol *);

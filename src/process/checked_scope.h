@@ -5,8 +5,10 @@
 #pragma once
 
 #include <bsd/sys/queue.h>
+#include <stdint.h>
 
 struct checked;
+struct checked_block;
 struct fb_conf;
 struct fb_conn;
 struct fb_master;
@@ -32,6 +34,8 @@ struct checked_scope {
     const struct fb_conn *closes;       /* the connection whose `closed` runs, or NULL */
     struct fb_conf *conf;               /* CHECKED_CONF */
     struct fb_master *master;           /* CHECKED_MASTER */
+    struct checked_block *lent;         /* a copy of bytes, lent to the callback, or NULL */
+    const uint8_t *real;                /* the bytes that were copied */
     unsigned mistakes;                  /* reported within it */
 };
 

@@ -1,19 +1,75 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on a connection: flow, end, timers, memory and counts. A piped connection belongs
- * to the pipe, and the pipe decides about flow and timeout until both ends close. */
+/* The SDK's calls on a connection: output, files, flow, end, timers, memory and counts. Output is
+ * appended to the unsent output, and sent by the loop after the callback. The pipe of a piped
+ * connection decides about flow and timeout until both ends close. No call runs a callback, waits
+ * for a disk unless `aio` is off, or touches an ended connection. */
 #include "net/conn_log.h"
+#include "net/conn_output.h"
 #include "net/conn_state.h"
+#include "process/role.h"
 #include "sdk/handle.h"
 #include "session/conn_end.h"
 #include "session/drain.h"
 #include "session/receive.h"
 #include "session/timeouts.h"
 #include "session/use.h"
+#include "worker/file_reads.h"
 
 #include <assert.h>
 
 /* Limit of bytes of an allocation: a greater length was read from somewhere, or is a mistake. */
 #define ALLOC_MOST (1024 * 1024 * 1024)
+
+void fb_write(fb_conn *conn, const void *p, size_t n)
+{
+    if (SDK_VALID(conn))
+        conn_write(conn, p, n);
+}
+
+void fb_writev(fb_conn *conn, const fb_bytes *pieces, size_t n)
+{
+    if (!SDK_VALID(conn))
+        return;
+    for (size_t i = 0; i < n; i++)
+        conn_write(conn, pieces[i].p, pieces[i].n);
+}
+
+int fb_write_ref(fb_conn *conn, const void *p, size_t n, void (*release)(void *arg), void *arg)
+{
+    return SDK_VALID(conn) ? conn_write_ref(conn, p, n, release, arg) : -1;
+}
+
+int fb_send_file(fb_conn *conn, int fd, uint64_t offset, uint64_t n)
+{
+    return SDK_VALID(conn) ? conn_write_file(conn, fd, offset, n) : -1;
+}
+
+void fb_flush(fb_conn *conn)
+{
+    if (SDK_VALID(conn))
+        conn_push(conn);
+}
+
+size_t fb_unsent(const fb_conn *conn)
+{
+    return SDK_VALID(conn) ? conn->unsent : 0;
+}
+
+/* ---- Files ---- */
+
+int fb_read_file(fb_conn *conn, int fd, uint64_t offset, size_t n,
+    void (*done)(fb_conn *conn, void *state, const fb_file_read *read))
+{
+    assert(role_is(ROLE_WORKER));
+    return SDK_VALID(conn) ? file_reads_begin(conn, fd, offset, n, done) : -1;
+}
+
+fb_aio fb_aio_of(const fb_conn *conn)
+{
+    return SDK_VALID(conn) ? file_reads_way(conn) : FB_AIO_OFF;
+}
+
+/* ---- Flow, end and timers ---- */
 
 void fb_stop(fb_conn *conn)
 {
@@ -79,6 +135,8 @@ void fb_set_idle(fb_conn *conn, int idle)
     if (SDK_VALID(conn))
         session_set_idle(conn, idle != 0);
 }
+
+/* ---- Memory and counts ---- */
 
 /* Whether an allocation of n bytes is allowed; else the log names the refused call. */
 static bool check_alloc_size(fb_conn *conn, size_t n, const char *call)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of the interface "upstream". */
+/* The tables of the interfaces "stream" and "upstream". */
 #pragma once
 
 #include <forkbeard/forkbeard.h>
 
+extern const fb_stream sdk_stream;
 extern const fb_upstreams sdk_upstreams;
