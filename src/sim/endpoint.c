@@ -115,16 +115,30 @@ struct sim_endpoint *sim_endpoint_create(struct sim *sim, int fd)
     return s;
 }
 
-void sim_endpoint_free(struct sim_endpoint *s)
+/* Makes the first step the lent step. */
+static struct sim_step *lend_first(struct sim_endpoint *s)
+{
+    free(s->lent);
+    s->lent = STAILQ_FIRST(&s->steps);
+    STAILQ_REMOVE_HEAD(&s->steps, link);
+    return s->lent;
+}
+
+static void free_steps(struct sim_endpoint *s)
 {
     struct sim_step *step;
 
-    CHECK_KIND(s->sim, SIM_KIND);
-    assert(TAILQ_EMPTY(&s->watches));
     while ((step = STAILQ_FIRST(&s->steps)) != NULL) {
         STAILQ_REMOVE_HEAD(&s->steps, link);
         free(step);
     }
+}
+
+void sim_endpoint_free(struct sim_endpoint *s)
+{
+    CHECK_KIND(s->sim, SIM_KIND);
+    assert(TAILQ_EMPTY(&s->watches));
+    free_steps(s);
     free(s->lent);
     free(s->view.sent);
     RB_REMOVE(sim_endpoints, &s->sim->endpoints, s);
@@ -207,13 +221,10 @@ struct sim_step *sim_append_step(struct sim_endpoint *s, enum sim_step_kind kind
 
 void sim_pop_step(struct sim_endpoint *s)
 {
-    struct sim_step *step = STAILQ_FIRST(&s->steps);
+    struct sim_step *step = lend_first(s);
     struct sim_watch *watch;
 
-    assert(step != NULL && step->kind != SIM_STEP_END && step->kind != SIM_STEP_BROKEN);
-    STAILQ_REMOVE_HEAD(&s->steps, link);
-    free(s->lent);
-    s->lent = step;
+    assert(step->kind != SIM_STEP_END && step->kind != SIM_STEP_BROKEN);
     /* the next step has arrived later: a new change, unless the change was reported before */
     TAILQ_FOREACH (watch, &s->watches, socket_link)
         watch->changed[EVENT_READ] =
@@ -256,17 +267,9 @@ void sim_reset(struct sim_socket *socket, int error)
 
 void sim_break_both(struct sim_endpoint *s, int error)
 {
-    struct sim_step *step = STAILQ_FIRST(&s->steps);
-
-    if (step != NULL && step->at > 0) { /* the program may hold a part of the first step's bytes */
-        STAILQ_REMOVE_HEAD(&s->steps, link);
-        free(s->lent);
-        s->lent = step;
-    }
-    while ((step = STAILQ_FIRST(&s->steps)) != NULL) {
-        STAILQ_REMOVE_HEAD(&s->steps, link);
-        free(step);
-    }
+    if (!STAILQ_EMPTY(&s->steps) && STAILQ_FIRST(&s->steps)->at > 0)
+        lend_first(s); /* the program may hold a part of the first step's bytes */
+    free_steps(s);
     s->over = false;
     sim_break(&s->view, error);
     sim_break_output(&s->view, error);

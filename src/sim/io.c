@@ -32,6 +32,10 @@ static struct io_result result_again(enum event_direction direction)
     };
 }
 
+/* The recorded result of an operation; EBADF where the descriptor is not open. */
+#define RECORDED(s, operation, result)                                                             \
+    ((s) != NULL ? record_result(s, operation, result) : result_failed(EBADF))
+
 /* Adds the result of an operation to the digest, and returns it. */
 static struct io_result record_result(
     struct sim_endpoint *s, char operation, struct io_result result)
@@ -136,7 +140,7 @@ static struct io_result socket_recv(struct source *source, struct io_span *span)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "recv()");
 
-    return s != NULL ? record_result(s, 'r', receive_step(s, span)) : result_failed(EBADF);
+    return RECORDED(s, 'r', receive_step(s, span));
 }
 
 /* Returns how many of n bytes are sent now; 0 if the caller must return *result. */
@@ -203,7 +207,7 @@ static struct io_result socket_send(struct source *source, const struct iovec *p
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "send()");
 
-    return s != NULL ? record_result(s, 's', send_iovecs(s, pieces, n)) : result_failed(EBADF);
+    return RECORDED(s, 's', send_iovecs(s, pieces, n));
 }
 
 static struct io_result send_file_bytes(struct sim_endpoint *s, int fd, off_t *offset, size_t n)
@@ -237,8 +241,7 @@ static struct io_result socket_sendfile(struct source *source, int fd, off_t *of
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "sendfile()");
 
-    return s != NULL ? record_result(s, 'f', send_file_bytes(s, fd, offset, n))
-                     : result_failed(EBADF);
+    return RECORDED(s, 'f', send_file_bytes(s, fd, offset, n));
 }
 
 static void copy_socket_address(const struct sockaddr_storage *what, socklen_t what_length,
@@ -276,8 +279,7 @@ static struct io_result socket_accept(
 {
     struct sim_endpoint *s = sim_endpoint_of(listener, "accept()");
 
-    return s != NULL ? record_result(s, 'a', accept_client(s, fd, address, length))
-                     : result_failed(EBADF);
+    return RECORDED(s, 'a', accept_client(s, fd, address, length));
 }
 
 static bool socket_waits(const struct source *listener)
@@ -292,32 +294,26 @@ static struct io_result socket_connect(struct source *source, const struct socka
 {
     struct sim *sim = sim_loop_of(source)->sim;
     struct sim_endpoint *s;
+    bool at_once;
 
     if (sim->connect_error != 0) {
         sim_record(sim, &sim->connect_error, sizeof(sim->connect_error));
         return result_failed(sim->connect_error);
     }
     s = sim_connect(source, address, length, options);
-    if (options != NULL && options->failed != IO_CONNECT)
-        return record_result(s, 'o', result_failed(s->connect_error));
-    if (s->view.datagrams)
-        return record_result(s, 'o', result_done(0));
-    if (s->connecting || s->server == NULL || !s->server->at_once)
-        return record_result(s, 'o', result_again(EVENT_WRITE));
-    return record_result(s, 'o', result_of(s->connect_error));
+    at_once = s->view.datagrams || (!s->connecting && s->server != NULL && s->server->at_once) ||
+              (options != NULL && options->failed != IO_CONNECT);
+    return record_result(s, 'o', at_once ? result_of(s->connect_error) : result_again(EVENT_WRITE));
 }
 
 static struct io_result socket_connected(struct source *source)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "connected()");
 
-    if (s == NULL)
-        return result_failed(EBADF);
-    if (s->connecting)
+    if (s != NULL && s->connecting)
         return record_result(s, 'O', result_again(EVENT_WRITE));
-    if (s->connect_error == 0 && sim_is_broken(s))
-        return record_result(s, 'O', result_failed(s->send_error));
-    return record_result(s, 'O', result_of(s->connect_error));
+    return RECORDED(s, 'O',
+        result_of(s->connect_error == 0 && sim_is_broken(s) ? s->send_error : s->connect_error));
 }
 
 static struct io_result socket_ended(const struct source *source)
@@ -367,7 +363,7 @@ static struct io_result socket_splice_in(struct source *source, int pipe, size_t
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "splice()");
 
-    return s != NULL ? record_result(s, 'i', splice_in(s, pipe, n)) : result_failed(EBADF);
+    return RECORDED(s, 'i', splice_in(s, pipe, n));
 }
 
 static struct io_result splice_out(struct sim_endpoint *s, int pipe, size_t n)
@@ -390,7 +386,7 @@ static struct io_result socket_splice_out(struct source *source, int pipe, size_
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "splice()");
 
-    return s != NULL ? record_result(s, 'q', splice_out(s, pipe, n)) : result_failed(EBADF);
+    return RECORDED(s, 'q', splice_out(s, pipe, n));
 }
 
 static size_t socket_queued(const struct source *source)
@@ -404,12 +400,9 @@ static struct io_result socket_shutdown(struct source *source)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "shutdown()");
 
-    if (s == NULL)
-        return result_failed(EBADF);
-    if (s->connecting)
-        return record_result(s, 'h', result_failed(ENOTCONN));
-    s->view.shut = true;
-    return record_result(s, 'h', result_done(0));
+    if (s != NULL && !s->connecting)
+        s->view.shut = true;
+    return RECORDED(s, 'h', result_of(s->connecting ? ENOTCONN : 0));
 }
 
 static size_t socket_pending(const struct source *source)

@@ -100,10 +100,10 @@ static struct sim_watch *start_watch(struct loop *loop, struct source *source)
     return watch;
 }
 
-/* Finds the watch that is to end or to change; NULL after a fault. */
+/* Finds the watch that is to end or to change; NULL of a real source, and after a fault. */
 static struct sim_watch *find_sim_watch(struct loop *loop, const struct source *source)
 {
-    struct sim_endpoint *s = sim_endpoint_of(source, "is watched no more");
+    struct sim_endpoint *s = is_real(source) ? NULL : sim_endpoint_of(source, "is watched no more");
     struct sim_watch *watch = s != NULL ? watch_of(loop, s) : NULL;
 
     if (s != NULL && watch == NULL)
@@ -130,7 +130,7 @@ static int mechanism_add(struct loop *loop, struct source *source, enum event_di
 
 static int mechanism_del(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    struct sim_watch *watch = is_real(source) ? NULL : find_sim_watch(loop, source);
+    struct sim_watch *watch = find_sim_watch(loop, source);
 
     if (watch == NULL)
         return 0;
@@ -144,7 +144,7 @@ static int mechanism_del(struct loop *loop, struct source *source, enum event_di
 static int mechanism_pause_level(
     struct loop *loop, struct source *source, enum event_direction direction)
 {
-    struct sim_watch *watch = is_real(source) ? NULL : find_sim_watch(loop, source);
+    struct sim_watch *watch = find_sim_watch(loop, source);
 
     if (watch != NULL)
         watch->watched[direction] = false;
@@ -155,7 +155,7 @@ static int mechanism_pause_level(
 static int mechanism_pause_edge(
     struct loop *loop, struct source *source, enum event_direction direction)
 {
-    struct sim_watch *watch = is_real(source) ? NULL : find_sim_watch(loop, source);
+    struct sim_watch *watch = find_sim_watch(loop, source);
 
     if (watch != NULL && !watch->watched[direction])
         sim_fault(watch->loop->sim, source->fd, "is paused, and was not watched");
@@ -166,16 +166,15 @@ static int mechanism_add_conn(struct loop *loop, struct source *source)
 {
     if (mechanism_add(loop, source, EVENT_READ) == -1)
         return -1;
-    if (mechanism_add(loop, source, EVENT_WRITE) == -1) {
-        mechanism_del(loop, source, EVENT_READ);
-        return -1;
-    }
-    return 0;
+    if (mechanism_add(loop, source, EVENT_WRITE) == 0)
+        return 0;
+    mechanism_del(loop, source, EVENT_READ);
+    return -1;
 }
 
 static int mechanism_del_conn(struct loop *loop, struct source *source, bool closing)
 {
-    struct sim_watch *watch = is_real(source) ? NULL : find_sim_watch(loop, source);
+    struct sim_watch *watch = find_sim_watch(loop, source);
 
     (void)closing;
     if (watch != NULL)
@@ -200,7 +199,7 @@ static int mechanism_add_listener(struct loop *loop, struct source *source, bool
 
 static int mechanism_del_listener(struct loop *loop, struct source *source)
 {
-    struct sim_watch *watch = is_real(source) ? NULL : find_sim_watch(loop, source), *other;
+    struct sim_watch *watch = find_sim_watch(loop, source), *other;
     struct sim_endpoint *s;
 
     if (watch == NULL)
@@ -216,24 +215,25 @@ static int mechanism_del_listener(struct loop *loop, struct source *source)
 /* The ready directions of a source of the real kernel, whose events are levels. */
 static unsigned look_at_real(const struct source *source)
 {
+    static const short bits[EVENT_DIRECTIONS] = { [EVENT_READ] = POLLIN, [EVENT_WRITE] = POLLOUT };
     struct pollfd entry = { .fd = source->fd };
     unsigned ready = 0;
 
-    if (!source->in_use || !source->level || !is_real(source))
-        return 0;
-    entry.events = (short)((source->events[EVENT_READ].armed ? POLLIN : 0) |
-                           (source->events[EVENT_WRITE].armed ? POLLOUT : 0));
-    if (entry.events == 0 || poll(&entry, 1, 0) != 1)
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
+        if (source->events[direction].armed)
+            entry.events |= bits[direction];
+    if (!source->in_use || !source->level || !is_real(source) || entry.events == 0 ||
+        poll(&entry, 1, 0) != 1)
         return 0;
     for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
-        if (source->events[direction].armed &&
-            (entry.revents & ((direction == EVENT_READ ? POLLIN : POLLOUT) | ~(POLLIN | POLLOUT))))
+        if ((entry.events & bits[direction]) != 0 &&
+            (entry.revents & (bits[direction] | ~(POLLIN | POLLOUT))) != 0)
             ready |= 1u << direction;
     return ready;
 }
 
-/* Reports what is ready of the real kernel's; returns whether anything is. */
-static bool report_real_sources(struct loop *loop)
+/* Whether anything is ready of the real kernel's; `reported` reports it, unless NULL. */
+static bool real_is_ready(const struct loop *loop, struct loop *reported)
 {
     bool any = false;
 
@@ -241,20 +241,12 @@ static bool report_real_sources(struct loop *loop)
         struct source *source = source_at(&loop->sources, i);
         unsigned ready = look_at_real(source);
 
-        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
+        for (int direction = 0; reported != NULL && direction < EVENT_DIRECTIONS; direction++)
             if (ready & 1u << direction)
-                loop_report(loop, source, direction);
+                loop_report(reported, source, direction);
         any = any || ready != 0;
     }
     return any;
-}
-
-static bool real_is_ready(const struct loop *loop)
-{
-    for (uint32_t i = 0; i < loop->sources.used_n; i++)
-        if (look_at_real(source_at(&loop->sources, i)) != 0)
-            return true;
-    return false;
 }
 
 bool sim_await_notice(const struct loop *loop, int ms)
@@ -307,16 +299,6 @@ static bool report_direction(
     return happened;
 }
 
-/* Reports an error once; returns whether the error is new. */
-static bool report_broken(struct loop *loop, struct sim_watch *watch)
-{
-    if (!is_newly_broken(watch))
-        return false;
-    watch->broken = true;
-    loop_report_broken(loop, watch->source);
-    return true;
-}
-
 static void mechanism_process_events(struct loop *loop, int timeout)
 {
     struct sim_loop *state = loop->mechanism_state;
@@ -337,12 +319,15 @@ static void mechanism_process_events(struct loop *loop, int timeout)
         loop_report(loop, loop->notifier, EVENT_READ);
         sim->reported++;
     }
-    any = report_real_sources(loop);
+    any = real_is_ready(loop, loop);
     TAILQ_FOREACH (watch, &state->watches, loop_link)
         for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
             any = report_direction(loop, watch, direction) || any;
     TAILQ_FOREACH (watch, &state->watches, loop_link)
-        any = report_broken(loop, watch) || any;
+        if (is_newly_broken(watch)) {
+            watch->broken = any = true;
+            loop_report_broken(loop, watch->source);
+        }
     TAILQ_FOREACH (watch, &state->watches, loop_link)
         sim_endpoint_check(watch->socket);
     ms = timeout == -1 ? timers_wait(&loop->timers) : timeout;
@@ -369,7 +354,7 @@ bool sim_idle(const struct loop *loop)
         if (has_happened(loop, watch, EVENT_READ) || has_happened(loop, watch, EVENT_WRITE) ||
             is_newly_broken(watch))
             return false;
-    return !real_is_ready(loop) && (state->sim->holds_notices || !sim_await_notice(loop, 0));
+    return !real_is_ready(loop, NULL) && (state->sim->holds_notices || !sim_await_notice(loop, 0));
 }
 
 #define MECHANISM_OPERATIONS                                                                       \

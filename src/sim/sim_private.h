@@ -108,7 +108,6 @@ void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n);
 /* Creates an endpoint on its way to the server of the address. */
 struct sim_endpoint *sim_connect(struct source *source, const struct sockaddr *address,
     socklen_t length, struct io_connect *options);
-void sim_servers_free(struct sim *sim);
 
 /* Returns the simulated loop of a source. */
 static inline struct sim_loop *sim_loop_of(const struct source *source)
