@@ -17,24 +17,24 @@
 
 /* Limit of living blocks of a worker, because the kernel limits mappings. */
 #define LIVE_MOST 8192
-#define ZONE_BYTE 0xa5
 
 void checked_zone_fill(void *zone)
 {
-    memset(zone, ZONE_BYTE, CHECKED_ZONE);
+    memset(zone, CHECKED_BYTE, CHECKED_ZONE);
 }
 
-static bool is_zone_filled(const char *p, size_t n)
+bool checked_is_filled(const void *p, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)p[i] != ZONE_BYTE)
-            return false;
-    return true;
+    const uint8_t *bytes = p;
+
+    while (n > 0 && bytes[n - 1] == CHECKED_BYTE)
+        n--;
+    return n == 0;
 }
 
 bool checked_zone_is_whole(const void *zone)
 {
-    return is_zone_filled(zone, CHECKED_ZONE);
+    return checked_is_filled(zone, CHECKED_ZONE);
 }
 
 const char *checked_block_name(const struct checked_block *block)
@@ -136,7 +136,7 @@ static struct checked_block *make_guarded_block(
     block->protocol = protocol;
     block->ended = NULL;
     checked_zone_fill(block->p - CHECKED_ZONE);
-    memset(block->p + n, ZONE_BYTE, block_slack(block));
+    memset(block->p + n, CHECKED_BYTE, block_slack(block));
     TAILQ_INSERT_TAIL(&checked->live, block, link);
     checked->live_n++;
     return block;
@@ -150,7 +150,7 @@ struct checked_block *checked_block_make(struct checked *checked, struct checked
 
     if (block == NULL)
         return NULL;
-    memset(block->p, ZONE_BYTE, n); /* neither zeros nor what was there before */
+    memset(block->p, CHECKED_BYTE, n); /* neither zeros nor what was there before */
     LIST_INSERT_HEAD(&slot->blocks, block, own);
     return block;
 }
@@ -177,7 +177,7 @@ static void check_block_zones(const struct checked_block *block, const char *cal
     if (!checked_zone_is_whole(block->p - CHECKED_ZONE))
         checked_report(block->protocol, "wrote before the %zu bytes of %s, in \"%s\"", block->n,
             checked_block_name(block), callback);
-    else if (!is_zone_filled(block->p + block->n, block_slack(block)))
+    else if (!checked_is_filled(block->p + block->n, block_slack(block)))
         checked_report(block->protocol, "went beyond the %zu bytes of %s, in \"%s\"", block->n,
             checked_block_name(block), callback);
 }

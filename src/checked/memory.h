@@ -37,11 +37,14 @@ struct checked_block {
 
 TAILQ_HEAD(checked_blocks, checked_block);
 
-/* Bytes of a red zone. */
+/* Bytes of a red zone, and their value. */
 #define CHECKED_ZONE 32
+#define CHECKED_BYTE 0xa5
 
-/* Fill a red zone; return whether the red zone is untouched. */
+/* Fills a red zone. */
 void checked_zone_fill(void *zone);
+/* Whether n bytes have the value of red zones, and a red zone is untouched. */
+bool checked_is_filled(const void *p, size_t n);
 bool checked_zone_is_whole(const void *zone);
 
 /* Makes a block of a slot; NULL where there are too many, or no memory. */

@@ -30,24 +30,28 @@ struct converse {
     bool verbose;
 };
 
-static bool has_failed_enough(const struct converse *converse)
-{
-    return converse->failures >= FAILURES_MOST;
-}
+static struct kit_outcome run_variant(struct converse *converse, struct kit_variant variant,
+    const char *format, ...) PRINTF_FORMAT(3, 4);
 
-static struct kit_outcome run_variant(struct converse *converse, const struct kit_variant *variant)
+/* Runs a variant of the name, unless there were enough failures. */
+static struct kit_outcome run_variant(
+    struct converse *converse, struct kit_variant variant, const char *format, ...)
 {
+    const char *protocol = converse->script->protocol->name;
     struct kit_outcome outcome = { .failures = 0 };
+    va_list args;
 
-    if (has_failed_enough(converse))
+    if (converse->failures >= FAILURES_MOST)
         return outcome;
+    va_start(args, format);
+    vsnprintf(variant.name, sizeof(variant.name), format, args);
+    va_end(args);
     if (converse->verbose)
-        fprintf(stderr, "%s: %s\n", converse->script->protocol->name, variant->name);
-    outcome = kit_script_run(converse->script, variant);
+        fprintf(stderr, "%s: %s\n", protocol, variant.name);
+    outcome = kit_script_run(converse->script, &variant);
     converse->failures += outcome.failures;
-    if (has_failed_enough(converse))
-        fprintf(stderr, "%s: %d failures, the rest is left out\n", converse->script->protocol->name,
-            converse->failures);
+    if (converse->failures >= FAILURES_MOST)
+        fprintf(stderr, "%s: %d failures, the rest is left out\n", protocol, converse->failures);
     return outcome;
 }
 
@@ -73,46 +77,38 @@ static void try_cuts(struct converse *converse)
 {
     uint64_t n = count_step_bytes(converse->script, FB_TEST_ACT_SAY);
 
-    for (uint64_t cut = 1; cut < n; cut += stride_of_script(converse->script, n, CUTS_MOST)) {
-        struct kit_variant variant = { .cut = cut };
-
-        snprintf(variant.name, sizeof(variant.name), "cut at byte %" PRIu64, cut);
-        run_variant(converse, &variant);
-    }
+    for (uint64_t cut = 1; cut < n; cut += stride_of_script(converse->script, n, CUTS_MOST))
+        run_variant(converse, (struct kit_variant) { .cut = cut }, "cut at byte %" PRIu64, cut);
 }
 
 static void try_peers(struct converse *converse)
 {
     /* however thorough: byte by byte much output takes for ever */
     size_t window = count_step_bytes(converse->script, FB_TEST_ACT_EXPECT) / WINDOWS_MOST + 1;
-    const struct kit_variant variants[] = {
-        { .name = "byte by byte", .bytes = true },
-        { .name = "a peer that takes few bytes at a time", .window = window },
-        { .name = "a peer that stops reading", .pausing = true },
-        { .name = "byte by byte, a peer that stops reading", .bytes = true, .pausing = true },
-    };
+    struct kit_variant few = { .window = window }, bytes = { .bytes = true };
+    struct kit_variant pausing = { .pausing = true }, both = { .bytes = true, .pausing = true };
 
-    for (size_t i = 0; i < countof(variants); i++)
-        run_variant(converse, &variants[i]);
+    run_variant(converse, bytes, "byte by byte");
+    run_variant(converse, few, "a peer that takes few bytes at a time");
+    run_variant(converse, pausing, "a peer that stops reading");
+    run_variant(converse, both, "byte by byte, a peer that stops reading");
 }
 
 static void try_trouble(struct converse *converse)
 {
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct kit_variant variant = { .trouble = true, .seed = seed };
-
-        snprintf(variant.name, sizeof(variant.name), "trouble of seed %" PRIu64, seed);
-        run_variant(converse, &variant);
-    }
+    for (uint64_t seed = 0; seed < SEEDS; seed++)
+        run_variant(converse, (struct kit_variant) { .trouble = true, .seed = seed },
+            "trouble of seed %" PRIu64, seed);
 }
 
-static void try_end(struct converse *converse, size_t step, enum kit_ending ending, bool half)
+static void try_end(struct converse *converse, size_t step, bool half)
 {
-    struct kit_variant variant = { .ending = ending, .step = step, .half = half };
+    struct kit_variant variant = { .ending = KIT_RESETS, .step = step, .half = half };
+    const char *place = half ? "within" : "before";
 
-    snprintf(variant.name, sizeof(variant.name), "the peer %s %s step %zu",
-        ending == KIT_RESETS ? "breaks" : "ends", half ? "within" : "before", step);
-    run_variant(converse, &variant);
+    run_variant(converse, variant, "the peer breaks %s step %zu", place, step);
+    variant.ending = KIT_SHUTS;
+    run_variant(converse, variant, "the peer ends %s step %zu", place, step);
 }
 
 static void try_ends(struct converse *converse)
@@ -120,12 +116,9 @@ static void try_ends(struct converse *converse)
     const struct kit_script *script = converse->script;
 
     for (size_t i = 0; i < script->n; i += stride_of_script(script, script->n, ENDINGS_MOST)) {
-        try_end(converse, i, KIT_RESETS, false);
-        try_end(converse, i, KIT_SHUTS, false);
-        if (script->steps[i].act != FB_TEST_ACT_SAY)
-            continue;
-        try_end(converse, i, KIT_RESETS, true);
-        try_end(converse, i, KIT_SHUTS, true);
+        try_end(converse, i, false);
+        if (script->steps[i].act == FB_TEST_ACT_SAY)
+            try_end(converse, i, true);
     }
 }
 
@@ -136,27 +129,23 @@ static void try_deaths(struct converse *converse)
     size_t stride = stride_of_script(script, script->n, DEATHS_MOST);
 
     for (size_t i = 0; i < script->n; i += stride)
-        for (unsigned worker = 0; worker < script->options->workers; worker++) {
-            struct kit_variant variant = { .ending = KIT_KILLS, .step = i, .worker = worker };
-
-            snprintf(
-                variant.name, sizeof(variant.name), "worker %u dies before step %zu", worker, i);
-            run_variant(converse, &variant);
-        }
+        for (unsigned worker = 0; worker < script->options->workers; worker++)
+            run_variant(converse,
+                (struct kit_variant) { .ending = KIT_KILLS, .step = i, .worker = worker },
+                "worker %u dies before step %zu", worker, i);
 }
 
 /* Runs a variant again and again with its next allocation, or message, until there is none. */
 static void try_each(
-    struct converse *converse, struct kit_variant *variant, const char *what, uint64_t stride)
+    struct converse *converse, struct kit_variant variant, const char *what, uint64_t stride)
 {
     bool refused = true;
 
-    for (variant->after = 0; refused; variant->after += stride) {
-        snprintf(variant->name, sizeof(variant->name), "%s %" PRIu64 " %s%s", what, variant->after,
-            variant->loses ? "is lost" : "fails",
-            variant->pausing ? ", a peer that stops reading" : "");
-        refused = run_variant(converse, variant).refused;
-    }
+    for (variant.after = 0; refused; variant.after += stride)
+        refused = run_variant(converse, variant, "%s %" PRIu64 " %s%s", what, variant.after,
+            variant.loses ? "is lost" : "fails",
+            variant.pausing ? ", a peer that stops reading" : "")
+                      .refused;
 }
 
 /* Fails the allocations in turn. With peers that stop reading the worker keeps more output, and so
@@ -168,9 +157,9 @@ static void try_refusals(struct converse *converse)
     struct kit_variant pausing = { .refuses = true, .pausing = true };
     struct kit_variant start = { .refuses_start = true };
 
-    try_each(converse, &plain, "allocation", stride);
-    try_each(converse, &pausing, "allocation", stride);
-    try_each(converse, &start, "start: allocation", 1);
+    try_each(converse, plain, "allocation", stride);
+    try_each(converse, pausing, "allocation", stride);
+    try_each(converse, start, "start: allocation", 1);
 }
 
 /* Loses a message between workers, the next in every run. */
@@ -179,14 +168,13 @@ static void try_losses(struct converse *converse)
     struct kit_variant variant = { .loses = true };
 
     if (converse->script->options->workers > 1)
-        try_each(converse, &variant, "message",
+        try_each(converse, variant, "message",
             stride_of_script(converse->script, converse->messages, LOSSES_MOST));
 }
 
 int fb_test_converse_with(const fb_protocol *protocol, const fb_test_options *options,
     const fb_test_step *steps, size_t n)
 {
-    static const struct kit_variant plain = { .name = "as it is" };
     const fb_test_options own = kit_options(options);
     const struct kit_script script = { protocol, &own, steps, n };
     struct converse converse = {
@@ -195,7 +183,7 @@ int fb_test_converse_with(const fb_protocol *protocol, const fb_test_options *op
     };
     struct kit_outcome outcome;
 
-    outcome = run_variant(&converse, &plain);
+    outcome = run_variant(&converse, (struct kit_variant) { .cut = 0 }, "as it is");
     converse.allocations = outcome.allocations;
     converse.messages = outcome.messages;
     if (converse.failures > 0)

@@ -14,6 +14,13 @@ static bool is_cut_short(const struct kit_run *run)
            run->variant->ending != KIT_RUNS_TO_END;
 }
 
+/* Counts a failure, and begins the line about it. */
+static void begin_failure(struct kit_run *run, size_t step)
+{
+    run->failures++;
+    fprintf(stderr, "%s: step %zu: ", run->test->label, step);
+}
+
 void kit_run_fail(struct kit_run *run, const char *format, ...)
 {
     va_list args;
@@ -21,8 +28,7 @@ void kit_run_fail(struct kit_run *run, const char *format, ...)
     run->over = true;
     if (is_cut_short(run))
         return;
-    run->failures++;
-    fprintf(stderr, "%s: step %zu: ", run->test->label, run->step);
+    begin_failure(run, run->step);
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
@@ -92,23 +98,13 @@ void kit_run_choose_peer(struct kit_run *run, uint64_t i)
 
 static void show_byte(uint8_t c)
 {
-    switch (c) {
-    case '\n':
-        fputs("\\n", stderr);
-        break;
-    case '\r':
-        fputs("\\r", stderr);
-        break;
-    case '\t':
-        fputs("\\t", stderr);
-        break;
-    case '"':
-    case '\\':
-        fprintf(stderr, "\\%c", c);
-        break;
-    default:
+    static const char escaped[] = "\n\r\t\"\\", letters[] = "nrt\"\\";
+    const char *at = c != '\0' ? strchr(escaped, c) : NULL;
+
+    if (at != NULL)
+        fprintf(stderr, "\\%c", letters[at - escaped]);
+    else
         fprintf(stderr, c >= 0x20 && c < 0x7f ? "%c" : "\\x%02x", c);
-    }
 }
 
 static void show_bytes(fb_bytes bytes, size_t from)
@@ -127,34 +123,47 @@ static void show_bytes(fb_bytes bytes, size_t from)
 }
 
 /* Prints the received and the expected bytes: `label: step 3: ...`. */
-static void report_difference(const char *label, size_t step, fb_bytes expected, fb_bytes heard)
+static void report_difference(struct kit_run *run, size_t step, fb_bytes expected, fb_bytes heard)
 {
-    size_t same = 0;
+    size_t same = 0, from;
 
     while (same < expected.n && same < heard.n && expected.p[same] == heard.p[same])
         same++;
-    if (same > SHOWN - BEFORE) {
-        fprintf(stderr, "%s: step %zu: from byte %zu: expected ", label, step, same);
-        same -= BEFORE;
-    } else {
-        fprintf(stderr, "%s: step %zu: expected ", label, step);
-        same = 0;
-    }
-    show_bytes(expected, same);
+    from = same > SHOWN - BEFORE ? same - BEFORE : 0;
+    begin_failure(run, step);
+    if (from > 0)
+        fprintf(stderr, "from byte %zu: ", same);
+    fputs("expected ", stderr);
+    show_bytes(expected, from);
     fputs(", heard ", stderr);
-    show_bytes(heard, same);
+    show_bytes(heard, from);
     fputc('\n', stderr);
 }
 
 /* Prints bytes beyond the expected bytes. */
-static void report_surplus(const char *label, size_t step, fb_bytes heard)
+static void report_surplus(struct kit_run *run, fb_bytes heard)
 {
-    fprintf(stderr, "%s: step %zu: heard more than was expected: ", label, step);
+    begin_failure(run, run->step);
+    fputs("heard more than was expected: ", stderr);
     show_bytes(heard, 0);
     fputc('\n', stderr);
 }
 
 /* ---- Steps that expect ---- */
+
+/* The bytes expected by a step. */
+static fb_bytes expected_bytes(const fb_test_step *step)
+{
+    switch (step->act) {
+    case FB_TEST_ACT_EXPECT:
+    case FB_TEST_ACT_EXPECT_ANY:
+        return (fb_bytes) { step->p, (size_t)step->n };
+    case FB_TEST_ACT_EXPECT_WITHIN:
+        return (fb_bytes) { step->p, step->n & UINT32_MAX };
+    default:
+        return (fb_bytes) { step->p, 0 };
+    }
+}
 
 static fb_bytes heard_bytes(struct kit_run *run)
 {
@@ -165,30 +174,6 @@ static fb_bytes heard_bytes(struct kit_run *run)
     return (fb_bytes) { all.p + taken, all.n - taken };
 }
 
-static void expect_bytes(struct kit_run *run, const fb_test_step *step)
-{
-    fb_bytes wanted = { step->p, (size_t)step->n }, found;
-
-    kit_run_resume(run, kit_run_peer(run));
-    found = heard_bytes(run);
-    if (found.n > wanted.n)
-        found.n = wanted.n;
-    if (found.n == wanted.n && (wanted.p == NULL || memcmp(found.p, wanted.p, wanted.n) == 0)) {
-        run->taken[run->now] += wanted.n;
-        kit_run_pause(run, kit_run_peer(run));
-        return;
-    }
-    run->over = true;
-    if (is_cut_short(run))
-        return;
-    if (wanted.p == NULL) {
-        kit_run_fail(run, "expected %zu bytes, heard %zu", wanted.n, found.n);
-        return;
-    }
-    run->failures++;
-    report_difference(run->test->label, run->step, wanted, heard_bytes(run));
-}
-
 static int has_heard(fb_test *test, void *arg)
 {
     struct kit_run *run = arg;
@@ -197,14 +182,27 @@ static int has_heard(fb_test *test, void *arg)
     return heard_bytes(run).n >= (run->script->steps[run->step].n & UINT32_MAX);
 }
 
-/* Lets time pass until the peer has received what the step expects. */
-static void expect_within(struct kit_run *run, const fb_test_step *step)
+/* Expects bytes, for which time passes: at most `ms`. */
+static void expect_bytes(struct kit_run *run, fb_bytes wanted, uint64_t ms)
 {
-    fb_test_step bytes = { FB_TEST_ACT_EXPECT, step->p, step->n & UINT32_MAX };
+    fb_bytes found;
 
     kit_run_resume(run, kit_run_peer(run));
-    fb_test_pass_until(run->test, has_heard, run, step->n >> 32);
-    expect_bytes(run, &bytes);
+    if (ms > 0)
+        fb_test_pass_until(run->test, has_heard, run, ms);
+    found = heard_bytes(run);
+    if (found.n > wanted.n)
+        found.n = wanted.n;
+    if (found.n == wanted.n && (wanted.p == NULL || memcmp(found.p, wanted.p, wanted.n) == 0)) {
+        run->taken[run->now] += wanted.n;
+        kit_run_pause(run, kit_run_peer(run));
+    } else if (wanted.p == NULL) {
+        kit_run_fail(run, "expected %zu bytes, heard %zu", wanted.n, found.n);
+    } else {
+        run->over = true;
+        if (!is_cut_short(run))
+            report_difference(run, run->step, wanted, heard_bytes(run));
+    }
 }
 
 static bool expect_no_more(struct kit_run *run)
@@ -216,25 +214,9 @@ static bool expect_no_more(struct kit_run *run)
     if (more.n == 0)
         return true;
     run->over = true;
-    if (!is_cut_short(run)) {
-        run->failures++;
-        report_surplus(run->test->label, run->step, more);
-    }
+    if (!is_cut_short(run))
+        report_surplus(run, more);
     return false;
-}
-
-static void expect_closed(struct kit_run *run)
-{
-    fb_test_peer *peer = kit_run_peer(run);
-
-    if (!expect_no_more(run))
-        return;
-    if (!fb_test_is_closed(peer) && fb_test_has_ended(peer))
-        fb_test_shut(peer); /* a client that reads the end closes */
-    if (!fb_test_is_closed(peer))
-        kit_run_fail(run, "expected the connection to be closed, it is open");
-    else if (fb_test_was_reset(peer))
-        kit_run_fail(run, "expected the connection to be closed, it was broken");
 }
 
 static int has_closed(fb_test *test, void *arg)
@@ -245,11 +227,23 @@ static int has_closed(fb_test *test, void *arg)
     return fb_test_has_ended(kit_run_peer(run));
 }
 
-static void expect_closed_within(struct kit_run *run, uint64_t ms)
+/* Expects the end, for which time passes: at most `ms`. */
+static void expect_closed(struct kit_run *run, uint64_t ms)
 {
-    kit_run_resume(run, kit_run_peer(run));
-    fb_test_pass_until(run->test, has_closed, run, ms);
-    expect_closed(run);
+    fb_test_peer *peer = kit_run_peer(run);
+
+    if (ms > 0) {
+        kit_run_resume(run, peer);
+        fb_test_pass_until(run->test, has_closed, run, ms);
+    }
+    if (!expect_no_more(run))
+        return;
+    if (!fb_test_is_closed(peer) && fb_test_has_ended(peer))
+        fb_test_shut(peer); /* a client that reads the end closes */
+    if (!fb_test_is_closed(peer))
+        kit_run_fail(run, "expected the connection to be closed, it is open");
+    else if (fb_test_was_reset(peer))
+        kit_run_fail(run, "expected the connection to be closed, it was broken");
 }
 
 /* Whether the next line of the access log is the step's; if not, *found is the line, for the caller
@@ -286,20 +280,18 @@ bool kit_run_expect(struct kit_run *run, const fb_test_step *step)
     switch (step->act) {
     case FB_TEST_ACT_EXPECT:
     case FB_TEST_ACT_EXPECT_ANY:
-        expect_bytes(run, step);
+        expect_bytes(run, expected_bytes(step), 0);
         return true;
     case FB_TEST_ACT_EXPECT_WITHIN:
-        expect_within(run, step);
+        expect_bytes(run, expected_bytes(step), step->n >> 32);
         return true;
     case FB_TEST_ACT_EXPECT_END:
         if (expect_no_more(run) && !fb_test_has_ended(kit_run_peer(run)))
             kit_run_fail(run, "expected the end of what is said, it may go on");
         return true;
     case FB_TEST_ACT_EXPECT_CLOSED:
-        expect_closed(run);
-        return true;
     case FB_TEST_ACT_EXPECT_CLOSED_WITHIN:
-        expect_closed_within(run, step->n);
+        expect_closed(run, step->n);
         return true;
     case FB_TEST_ACT_EXPECT_LOG:
         expect_line(run, step);
@@ -339,31 +331,6 @@ static bool is_excused(const struct kit_run *run, fb_bytes expected, fb_bytes fo
     return false;
 }
 
-/* The number of bytes expected by a step. */
-static size_t expected_n(const fb_test_step *step)
-{
-    switch (step->act) {
-    case FB_TEST_ACT_EXPECT:
-    case FB_TEST_ACT_EXPECT_ANY:
-        return (size_t)step->n;
-    case FB_TEST_ACT_EXPECT_WITHIN:
-        return (size_t)(step->n & UINT32_MAX);
-    default:
-        return 0;
-    }
-}
-
-static void check_excuse(struct kit_run *run, size_t i, fb_bytes found)
-{
-    const fb_test_step *step = &run->script->steps[i];
-    fb_bytes expected = { step->p, expected_n(step) };
-
-    if (is_excused(run, expected, found))
-        return;
-    run->failures++;
-    report_difference(run->test->label, i, expected, found);
-}
-
 /* Fails unless a peer has received a beginning of the script's bytes. */
 static void check_heard(struct kit_run *run, unsigned peer)
 {
@@ -372,7 +339,8 @@ static void check_heard(struct kit_run *run, unsigned peer)
 
     for (size_t i = 0; i < run->script->n && left.n > 0; i++) {
         const fb_test_step *step = &run->script->steps[i];
-        size_t n = expected_n(step) < left.n ? expected_n(step) : left.n;
+        fb_bytes expected = expected_bytes(step);
+        size_t n = expected.n < left.n ? expected.n : left.n;
 
         if (step->act == FB_TEST_ACT_PEER || step->act == FB_TEST_ACT_SERVER)
             now = (unsigned)step->n;
@@ -380,19 +348,16 @@ static void check_heard(struct kit_run *run, unsigned peer)
             now = kit_third_of(step->n, 0);
         if (now != peer)
             continue;
-        if (n > 0 && step->p != NULL && memcmp(left.p, step->p, n) != 0) {
-            check_excuse(run, i, left);
+        if (n > 0 && expected.p != NULL && memcmp(left.p, expected.p, n) != 0) {
+            if (!is_excused(run, expected, left))
+                report_difference(run, i, expected, left);
             return;
         }
         left.p += n;
         left.n -= n;
     }
-    if (left.n == 0)
-        return;
-    if (!is_excused(run, (fb_bytes) { NULL, 0 }, left)) {
-        run->failures++;
-        report_surplus(run->test->label, run->script->n, left);
-    }
+    if (left.n > 0 && !is_excused(run, (fb_bytes) { NULL, 0 }, left))
+        report_surplus(run, left);
 }
 
 /* Whether peers of the variant must hear exactly the expected bytes. The protocol may say more

@@ -4,6 +4,7 @@
  * long time, so that the SDK detects the old handle. A zone lies behind each state, and is checked
  * after each turn; the address sanitizer, if any, detects access to zones, and to the states of
  * ended connections, at once. */
+#include "checked/memory.h"
 #include "features/pass/pass.h"
 #include "kit/kit.h"
 #include "sdk/handle.h"
@@ -12,9 +13,8 @@
 
 /* ---- States ---- */
 
-/* Bytes of a zone, and their value. */
+/* Bytes of a zone. */
 #define ZONE 64
-#define ZONE_BYTE 0xa5
 
 /* Functions of the address sanitizer; NULL in a program without it. */
 extern void __asan_poison_memory_region(const volatile void *p, size_t n) __attribute__((weak));
@@ -42,31 +42,22 @@ static void guard_zone(const struct fb_conn *conn)
 
     if (zone == NULL)
         return;
-    memset(zone, ZONE_BYTE, ZONE);
+    memset(zone, CHECKED_BYTE, ZONE);
     if (__asan_poison_memory_region != NULL)
         __asan_poison_memory_region(zone, ZONE);
 }
 
-/* Whether all bytes of a zone have the value. */
-static bool is_zone_filled(const uint8_t *zone, uint8_t byte)
-{
-    for (size_t i = 0; i < ZONE; i++)
-        if (zone[i] != byte)
-            return false;
-    return true;
-}
-
 static void check_zone(const struct fb_conn *conn)
 {
+    static const uint8_t zeros[ZONE]; /* `opened` has not been called */
     const struct server *server = session_server_of(conn);
     uint8_t *zone = __asan_poison_memory_region == NULL ? zone_of(conn, server) : NULL;
 
-    /* zeroes: `opened` has not been called */
-    if (zone == NULL || is_zone_filled(zone, ZONE_BYTE) || is_zone_filled(zone, 0))
+    if (zone == NULL || checked_is_filled(zone, ZONE) || memcmp(zone, zeros, ZONE) == 0)
         return;
     kit_fault(kit_test_of(sdk_worker_of(conn)), "wrote beyond the %u bytes of its conn_state",
         server->protocol->conn_state - ZONE);
-    memset(zone, ZONE_BYTE, ZONE);
+    memset(zone, CHECKED_BYTE, ZONE);
 }
 
 static void check_client(struct fb_conn *conn, void *arg)

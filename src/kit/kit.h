@@ -26,15 +26,7 @@ struct kit_memory {
     unsigned kept_at;
 };
 
-/* An entry of a list of open descriptors. */
 #define KIT_FILE_PATH 160
-
-struct kit_descriptor {
-    SLIST_ENTRY(kit_descriptor) link;
-    int fd;
-    char what[128]; /* the file, as the system names it */
-};
-SLIST_HEAD(kit_descriptors, kit_descriptor);
 
 #define KIT_PEER KIND('K', 'P', 'E', 'R')
 #define KIT_SERVER KIND('K', 'S', 'R', 'V')
@@ -143,8 +135,8 @@ struct fb_test {
     int access_fd;  /* the access log, another one */
     char *accessed; /* the text that fb_test_access_log() has lent */
     char access_path[KIT_FILE_PATH];
-    struct kit_descriptors before; /* open before the start */
-    char label[128];               /* the beginning of lines about faults */
+    char *descriptors; /* open before the start, as text */
+    char label[128];   /* the beginning of lines about faults */
     int faults;
     bool restless; /* a worker never became idle, which was reported as a fault */
 };

@@ -6,6 +6,7 @@
  * Each piece has a block of its own. The address sanitizer and valgrind see all wrong uses of a
  * block; without them zones around the block show writes beyond its ends, and a freed block is kept
  * for a while, to show late writes. */
+#include "checked/memory.h"
 #include "kit/kit.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 
 /* Bytes before a block, with the size, and of the zone behind. */
 #define ZONE 16
-#define ZONE_BYTE 0xa5
 
 /* A function of the address sanitizer; NULL in a program without it. */
 extern void __asan_poison_memory_region(const volatile void *p, size_t n) __attribute__((weak));
@@ -37,14 +37,6 @@ static bool memory_is_watched(void)
            (preload != NULL && strstr(preload, "vgpreload") != NULL);
 }
 
-static bool is_block_filled(const uint8_t *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (p[i] != ZONE_BYTE)
-            return false;
-    return true;
-}
-
 /* Makes a block between zones, of which the first begins with the size. */
 static void *make_block(size_t n)
 {
@@ -52,9 +44,9 @@ static void *make_block(size_t n)
 
     if (whole == NULL)
         return NULL;
-    memset(whole, ZONE_BYTE, ZONE);
+    memset(whole, CHECKED_BYTE, ZONE);
     memcpy(whole, &n, sizeof(n));
-    memset(whole + ZONE + n, ZONE_BYTE, ZONE);
+    memset(whole + ZONE + n, CHECKED_BYTE, ZONE);
     return whole + ZONE;
 }
 
@@ -71,7 +63,7 @@ static void free_kept(struct kit_memory *m, uint8_t *block)
 {
     if (block == NULL)
         return;
-    if (!is_block_filled(block, block_size(block) + ZONE))
+    if (!checked_is_filled(block, block_size(block) + ZONE))
         kit_fault(
             test_of_memory(m), "wrote to memory of %zu bytes after its end", block_size(block));
     free(block - ZONE);
@@ -82,11 +74,11 @@ static void keep_block(struct kit_memory *m, uint8_t *block)
 {
     size_t n = block_size(block);
 
-    if (!is_block_filled(block - ZONE + sizeof(n), ZONE - sizeof(n)))
+    if (!checked_is_filled(block - ZONE + sizeof(n), ZONE - sizeof(n)))
         kit_fault(test_of_memory(m), "wrote before the beginning of memory of %zu bytes", n);
-    if (!is_block_filled(block + n, ZONE))
+    if (!checked_is_filled(block + n, ZONE))
         kit_fault(test_of_memory(m), "wrote beyond memory of %zu bytes", n);
-    memset(block, ZONE_BYTE, n + ZONE);
+    memset(block, CHECKED_BYTE, n + ZONE);
     free_kept(m, m->kept[m->kept_at]);
     m->kept[m->kept_at] = block;
     m->kept_at = (m->kept_at + 1) % countof(m->kept);

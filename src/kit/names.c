@@ -285,22 +285,18 @@ void kit_names_open(fb_test *test, struct cycle *cycle)
     }
 }
 
+/* Frees all entries of a list. */
+#define FREE_ALL(head)                                                                             \
+    while (!STAILQ_EMPTY(head)) {                                                                  \
+        void *first = STAILQ_FIRST(head);                                                          \
+                                                                                                   \
+        STAILQ_REMOVE_HEAD(head, link);                                                            \
+        free(first);                                                                               \
+    }
+
 void kit_names_free(fb_test *test)
 {
-    struct kit_name_server *server;
-    struct kit_name_socket *own;
-    struct kit_record *record;
-
-    while ((server = STAILQ_FIRST(&test->name_servers)) != NULL) {
-        STAILQ_REMOVE_HEAD(&test->name_servers, link);
-        free(server);
-    }
-    while ((own = STAILQ_FIRST(&test->name_sockets)) != NULL) {
-        STAILQ_REMOVE_HEAD(&test->name_sockets, link);
-        free(own);
-    }
-    while ((record = STAILQ_FIRST(&test->records)) != NULL) {
-        STAILQ_REMOVE_HEAD(&test->records, link);
-        free(record);
-    }
+    FREE_ALL(&test->name_servers)
+    FREE_ALL(&test->name_sockets)
+    FREE_ALL(&test->records)
 }

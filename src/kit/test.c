@@ -135,60 +135,49 @@ static const fb_protocol *adopt_protocol(struct arena *arena, const fb_protocol 
 
 static void add_descriptor(void *arg, int fd)
 {
-    struct kit_descriptors *open = arg;
-    struct kit_descriptor *descriptor = kit_alloc(sizeof(*descriptor));
+    char what[128];
 
-    descriptor->fd = fd;
-    if (os_descriptor_describe(fd, descriptor->what, sizeof(descriptor->what)))
-        SLIST_INSERT_HEAD(open, descriptor, link);
-    else
-        free(descriptor); /* closed just now, by a thread */
+    if (os_descriptor_describe(fd, what, sizeof(what))) /* else a thread has closed it just now */
+        fprintf(arg, "%d (%s)\n", fd, what);
 }
 
-static void list_descriptors(struct kit_descriptors *open)
+/* Returns the open descriptors, a line for each, after an empty line; the caller frees the text. */
+static char *list_descriptors(void)
 {
-    SLIST_INIT(open);
-    os_descriptors_visit(add_descriptor, open);
+    char *text;
+    size_t size;
+    FILE *list = open_memstream(&text, &size);
+
+    if (list == NULL)
+        kit_misused("no memory for the test");
+    fputc('\n', list);
+    os_descriptors_visit(add_descriptor, list);
+    if (fclose(list) != 0)
+        kit_misused("no memory for the test");
+    return text;
 }
 
-static bool descriptor_is_listed(
-    const struct kit_descriptors *open, const struct kit_descriptor *wanted)
+/* Reports the descriptors that are only in the first list. */
+static void report_descriptors(fb_test *test, const char *list, const char *other, const char *what)
 {
-    const struct kit_descriptor *descriptor;
-
-    SLIST_FOREACH (descriptor, open, link)
-        if (descriptor->fd == wanted->fd && strcmp(descriptor->what, wanted->what) == 0)
-            return true;
-    return false;
-}
-
-static void free_descriptors(struct kit_descriptors *open)
-{
-    struct kit_descriptor *descriptor;
-
-    while ((descriptor = SLIST_FIRST(open)) != NULL) {
-        SLIST_REMOVE_HEAD(open, link);
-        free(descriptor);
+    for (const char *end; list[1] != '\0'; list = end) {
+        end = strchr(list + 1, '\n');
+        if (memmem(other, strlen(other), list, (size_t)(end + 1 - list)) == NULL)
+            kit_fault(test, "descriptor %.*s%s", (int)(end - list) - 1, list + 1, what);
     }
 }
 
 /* Compares the open descriptors with the list of before the start: a new descriptor was left open
  * by the protocol, a missing descriptor was not the protocol's to close. */
-static void check_descriptors(fb_test *test, struct kit_descriptors *before)
+static void check_descriptors(fb_test *test)
 {
-    struct kit_descriptors now;
-    const struct kit_descriptor *descriptor;
+    char *now = list_descriptors();
 
-    list_descriptors(&now);
-    SLIST_FOREACH (descriptor, &now, link)
-        if (!descriptor_is_listed(before, descriptor))
-            kit_fault(test, "descriptor %d (%s) was not closed", descriptor->fd, descriptor->what);
-    SLIST_FOREACH (descriptor, before, link)
-        if (!descriptor_is_listed(&now, descriptor))
-            kit_fault(test, "descriptor %d (%s), which was open before the start, was closed",
-                descriptor->fd, descriptor->what);
-    free_descriptors(&now);
-    free_descriptors(before);
+    report_descriptors(test, now, test->descriptors, " was not closed");
+    report_descriptors(
+        test, test->descriptors, now, ", which was open before the start, was closed");
+    free(now);
+    free(test->descriptors);
 }
 
 /* Destroys a test without, or no longer with, a simulated world; returns the number of faults. */
@@ -197,7 +186,7 @@ static int destroy_test(fb_test *test)
     int faults;
 
     arena_destroy(&test->arena);
-    check_descriptors(test, &test->before);
+    check_descriptors(test);
     faults = test->faults;
     test->kind = 0;
     free(test);
@@ -225,7 +214,7 @@ static fb_test *create_test(const fb_protocol *protocol, const fb_test_options *
     fb_test *test = kit_alloc(sizeof(*test));
 
     test->kind = KIT_TEST;
-    list_descriptors(&test->before);
+    test->descriptors = list_descriptors();
     STAILQ_INIT(&test->peers);
     STAILQ_INIT(&test->servers);
     STAILQ_INIT(&test->name_servers);
