@@ -87,7 +87,7 @@ void checked_object_end(struct checked *checked, enum checked_object_kind kind, 
 
 /* ---- Lives of slots ---- */
 
-static void drop_objects(struct checked *checked, const struct checked_slot *slot, bool ends)
+void checked_slot_forget(struct checked *checked, const struct checked_slot *slot, bool ends)
 {
     struct checked_object *made, *next;
 
@@ -96,18 +96,13 @@ static void drop_objects(struct checked *checked, const struct checked_slot *slo
             checked_object_end(checked, made->kind, made->object);
 }
 
-void checked_slot_forget(struct checked *checked, const struct checked_slot *slot)
-{
-    drop_objects(checked, slot, false);
-}
-
 void checked_slot_end(struct checked *checked, struct checked_slot *slot)
 {
     if (!slot->begun)
         return;
     checked_block_end_all(checked, slot, CHECKED_TEMP, "the end of its connection");
     checked_block_end_all(checked, slot, CHECKED_ALLOC, "the end of its connection");
-    drop_objects(checked, slot, true);
+    checked_slot_forget(checked, slot, true);
     slot->begun = false;
     slot->over = NULL;
     slot->zone = NULL;

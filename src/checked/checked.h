@@ -94,8 +94,8 @@ struct checked {
 struct checked *checked_of(const struct worker *worker);
 /* Returns the daemon's descriptor of wrappers, or NULL. */
 const struct checked_protocol *checked_protocol_of(const fb_protocol *protocol);
-/* Forgets the connection's reads and resolutions, without further callbacks. */
-void checked_slot_forget(struct checked *checked, const struct checked_slot *slot);
+/* Forgets the connection's reads and resolutions, without further callbacks; targets at the end. */
+void checked_slot_forget(struct checked *checked, const struct checked_slot *slot, bool ends);
 /* Ends the life of a connection in the slot, with the memory. */
 void checked_slot_end(struct checked *checked, struct checked_slot *slot);
 /* Makes room for an object; NULL without memory. */

@@ -172,22 +172,17 @@ fb_bytes checked_block_lend(struct checked_scope *scope, enum checked_kind kind,
     return (fb_bytes) { (const uint8_t *)block->p, bytes.n };
 }
 
-static void check_block_zones(const struct checked_block *block, const char *callback)
-{
-    if (!checked_zone_is_whole(block->p - CHECKED_ZONE))
-        checked_report(block->protocol, "wrote before the %zu bytes of %s, in \"%s\"", block->n,
-            checked_block_name(block), callback);
-    else if (!checked_is_filled(block->p + block->n, block_slack(block)))
-        checked_report(block->protocol, "went beyond the %zu bytes of %s, in \"%s\"", block->n,
-            checked_block_name(block), callback);
-}
-
 void checked_blocks_check(const struct checked_slot *slot, const char *callback)
 {
     const struct checked_block *block;
 
     LIST_FOREACH (block, &slot->blocks, own)
-        check_block_zones(block, callback);
+        if (!checked_zone_is_whole(block->p - CHECKED_ZONE))
+            checked_report(block->protocol, "wrote before the %zu bytes of %s, in \"%s\"", block->n,
+                checked_block_name(block), callback);
+        else if (!checked_is_filled(block->p + block->n, block_slack(block)))
+            checked_report(block->protocol, "went beyond the %zu bytes of %s, in \"%s\"", block->n,
+                checked_block_name(block), callback);
 }
 
 void checked_block_end(struct checked *checked, struct checked_block *block, const char *when)

@@ -109,35 +109,28 @@ static int ops_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message
     return result;
 }
 
-static void ops_answered(fb_conn *conn, void *state, uint64_t message, fb_outcome outcome)
-{
-    const struct checked_ops *ops = ops_of_conn(conn);
-    struct checked_scope scope;
-
-    checked_enter_conn(&scope, conn, "answered");
-    scope.conn = NULL; /* as above */
-    ops->own.answered(checked_handle_of(conn), state, message, outcome);
-    checked_leave_conn(&scope, conn);
-}
-
-/* Wrappers of callbacks without a result; the callback is called with the arguments. */
-#define CALLBACK(name, signature, ...)                                                             \
+/* Wrappers of callbacks without a result; the callback is called with the arguments. `ender` is the
+ * connection, unless the callback cannot know of an end. */
+#define CALLBACK(name, signature, ender, ...)                                                      \
     static void signature                                                                          \
     {                                                                                              \
         const struct checked_ops *ops = ops_of_conn(conn);                                         \
         struct checked_scope scope;                                                                \
                                                                                                    \
         checked_enter_conn(&scope, conn, #name);                                                   \
+        scope.conn = ender;                                                                        \
         ops->own.name(checked_handle_of(conn), state __VA_OPT__(, ) __VA_ARGS__);                  \
         checked_leave_conn(&scope, conn);                                                          \
     }
 
-CALLBACK(eof, ops_eof(fb_conn *conn, void *state, fb_bytes rest),
+CALLBACK(eof, ops_eof(fb_conn *conn, void *state, fb_bytes rest), conn,
     checked_block_lend(&scope, CHECKED_INPUT, rest))
-CALLBACK(writable, ops_writable(fb_conn *conn, void *state))
-CALLBACK(unwritable, ops_unwritable(fb_conn *conn, void *state))
-CALLBACK(timer, ops_timer(fb_conn *conn, void *state, uint32_t id), id)
-CALLBACK(draining, ops_draining(fb_conn *conn, void *state, uint64_t deadline), deadline)
+CALLBACK(writable, ops_writable(fb_conn *conn, void *state), conn)
+CALLBACK(unwritable, ops_unwritable(fb_conn *conn, void *state), conn)
+CALLBACK(timer, ops_timer(fb_conn *conn, void *state, uint32_t id), conn, id)
+CALLBACK(draining, ops_draining(fb_conn *conn, void *state, uint64_t deadline), conn, deadline)
+CALLBACK(answered, ops_answered(fb_conn *conn, void *state, uint64_t message, fb_outcome outcome),
+    NULL, message, outcome)
 
 static void ops_closed(fb_conn *conn, void *state, fb_reason reason)
 {

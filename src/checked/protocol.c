@@ -99,31 +99,23 @@ static int protocol_conf_done(fb_conf *conf, void *value, const void *parent)
     return leave_conf(&scope, protocol->own.conf_done(conf, value, parent));
 }
 
-static void run_conf_hook(fb_master *master, const void *conf, const char *name,
-    void (*hook)(fb_master *master, const void *own))
-{
-    struct checked_scope scope = {
-        .place = CHECKED_MASTER,
-        .callback = name,
-        .protocol = master->protocol,
-        .master = master,
-    };
+#define CONF_HOOK(name, signature)                                                                 \
+    static void signature                                                                          \
+    {                                                                                              \
+        struct checked_scope scope = {                                                             \
+            .place = CHECKED_MASTER,                                                               \
+            .callback = #name,                                                                     \
+            .protocol = master->protocol,                                                          \
+            .master = master,                                                                      \
+        };                                                                                         \
+                                                                                                   \
+        checked_scope_enter(&scope);                                                               \
+        checked_protocol_of(master->protocol)->own.name(master, conf);                             \
+        checked_scope_leave(&scope);                                                               \
+    }
 
-    checked_scope_enter(&scope);
-    hook(master, conf);
-    checked_scope_leave(&scope);
-}
-
-static void protocol_conf_accepted(fb_master *master, const void *conf)
-{
-    run_conf_hook(
-        master, conf, "conf_accepted", checked_protocol_of(master->protocol)->own.conf_accepted);
-}
-
-static void protocol_conf_gone(fb_master *master, const void *conf)
-{
-    run_conf_hook(master, conf, "conf_gone", checked_protocol_of(master->protocol)->own.conf_gone);
-}
+CONF_HOOK(conf_accepted, protocol_conf_accepted(fb_master *master, const void *conf))
+CONF_HOOK(conf_gone, protocol_conf_gone(fb_master *master, const void *conf))
 
 /* ---- Variables ---- */
 

@@ -16,13 +16,7 @@
 
 #define TEXT 512
 
-/* Ends the process by SIGABRT, without the handlers of a library. */
-static NORETURN void end_worker(void)
-{
-    signal(SIGABRT, SIG_DFL);
-    abort();
-}
-
+/* Tells the worker's owner, or ends the process by SIGABRT, without the handlers of a library. */
 static void tell_owner(struct worker *worker, const char *text)
 {
     if (worker->heritage->mistake != NULL) {
@@ -30,7 +24,8 @@ static void tell_owner(struct worker *worker, const char *text)
         return;
     }
     log_write(&worker->log, LEVEL_ALERT, 0, "%s", text);
-    end_worker();
+    signal(SIGABRT, SIG_DFL);
+    abort();
 }
 
 static void deliver_mistake(const char *text)

@@ -39,7 +39,7 @@ int checked_become(fb_conn *conn, const fb_ops *ops, void *state)
         return -1;
     slot = checked_slot_of(conn);
     if (slot != NULL)
-        checked_slot_forget(checked_of(sdk_worker_of(conn)), slot);
+        checked_slot_forget(checked_of(sdk_worker_of(conn)), slot, false);
     return 0;
 }
 

@@ -226,10 +226,8 @@ void kit_worker_end(struct kit_worker *own);
 void kit_worker_await_job(struct kit_worker *own);
 
 /* Does the master's part: answers workers, carries messages and rings bells. Returns whether a
- * worker has work because of that. */
+ * worker has work because of that, or the master will have. */
 bool kit_master_serve(fb_test *test);
-/* Whether the master has work. */
-bool kit_master_is_wanted(fb_test *test);
 /* Reports a worker's death, and the loss of unread messages, to all workers. */
 void kit_master_tell_gone(fb_test *test, struct kit_worker *gone);
 /* Carries all messages of the worker, also on ways that are late or lossy. */

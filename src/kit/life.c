@@ -38,48 +38,28 @@ static void report_mistake(struct worker *worker, const char *text)
         kit_fault(kit_test_of(worker), "%s", text);
 }
 
-/* Returns the number of the test's server at the address; the number of servers for an address of a
- * `stream` directive. */
-static unsigned server_at(const fb_test *test, const struct address *at)
-{
-    unsigned n = kit_options_servers(&test->options);
-    unsigned i = ntohs(at->in.sin_port) - KIT_FIRST_PORT;
-
-    if (at->any.sa_family != AF_INET || ntohl(at->in.sin_addr.s_addr) != KIT_ADDRESS)
-        return n;
-    return i < n ? i : n;
-}
-
-/* Gives the worker listeners: real descriptors, standing for simulated sockets. */
+/* Gives the worker listeners: real descriptors, standing for simulated sockets. An address of a
+ * `stream` directive gets none. */
 static void hand_listeners(struct kit_worker *own)
 {
     struct listener *listener;
 
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners.list, link) {
-        unsigned i = server_at(own->test, &listener->address);
+        const struct address *at = &listener->address;
+        unsigned i = ntohs(at->in.sin_port) - KIT_FIRST_PORT;
 
-        if (i == kit_options_servers(&own->test->options))
+        if (at->any.sa_family != AF_INET || ntohl(at->in.sin_addr.s_addr) != KIT_ADDRESS ||
+            i >= kit_options_servers(&own->test->options))
             continue;
         own->handed[i] = own->fds[i];
         listener->fds = &own->handed[i];
         listener->fd_n = listener->kept_n = 1; /* the kit's to close */
-        memcpy(&own->listeners[i]->local, &listener->address.any, listener->address.length);
-        own->listeners[i]->local_length = listener->address.length;
+        memcpy(&own->listeners[i]->local, &at->any, at->length);
+        own->listeners[i]->local_length = at->length;
     }
 }
 
-/* Directs the access log to the test's file. */
-static void use_access_log(const fb_test *test, struct cycle *cycle)
-{
-    for (unsigned i = 0; i < cycle->core.other_log_n; i++) {
-        struct log_target *target = cycle->core.other_logs[i];
-
-        if (target->path != NULL && strcmp(target->path, KIT_ACCESS_PATH) == 0)
-            target->fd = test->access_fd;
-    }
-}
-
-/* Replaces settings of the configuration: log, mechanism, spare slots, and the sharing of clients,
+/* Replaces settings of the configuration: logs, mechanism, spare slots, and the sharing of clients,
  * because a client names its worker here. */
 static void change_cycle(struct kit_worker *own)
 {
@@ -100,7 +80,10 @@ static void change_cycle(struct kit_worker *own)
     cycle->events.accept_mutex = cycle->events.accept_share = 0;
     cycle->events.worker_connections += KIT_SPARE_SLOTS;
     kit_names_open(test, cycle);
-    use_access_log(test, cycle);
+    for (unsigned i = 0; i < cycle->core.other_log_n; i++)
+        if (cycle->core.other_logs[i]->path != NULL &&
+            strcmp(cycle->core.other_logs[i]->path, KIT_ACCESS_PATH) == 0)
+            cycle->core.other_logs[i]->fd = test->access_fd;
 }
 
 /* Returns -1 when the zones could not be opened; the reason is in the log. */
@@ -209,23 +192,15 @@ int kit_worker_start(struct kit_worker *own)
     return 0;
 }
 
-/* Reports as faults the connections and timers that the worker has left. */
-static void check_life_left(struct kit_worker *own)
-{
-    const struct net *net = &own->worker.stream.net;
-
-    if (net->connection_n > 0)
-        kit_fault(own->test, "connections are left");
-    if (timers_wait(&net->loop.timers) != -1)
-        kit_fault(own->test, "timers are left");
-}
-
 void kit_worker_end(struct kit_worker *own)
 {
     assert(own->alive);
     kit_slots_unguard(&own->worker);
     worker_done(&own->worker);
     own->test->became_n += own->worker.stream.became_n;
-    check_life_left(own);
+    if (own->worker.stream.net.connection_n > 0)
+        kit_fault(own->test, "connections are left");
+    if (timers_wait(&kit_loop_of(own)->timers) != -1)
+        kit_fault(own->test, "timers are left");
     release_life(own);
 }

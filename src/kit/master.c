@@ -20,13 +20,6 @@
 /* A way that is late at times is closed at one visit in three. */
 #define LATE_OF 3
 
-static bool is_ready(int fd, short events)
-{
-    struct pollfd entry = { .fd = fd, .events = events };
-
-    return fd != -1 && poll(&entry, 1, 0) == 1;
-}
-
 static void send_order(
     struct kit_worker *own, enum channel_message_kind kind, uint32_t argument, int fd)
 {
@@ -102,22 +95,16 @@ void kit_master_tell_gone(fb_test *test, struct kit_worker *gone)
         send_order(own, MESSAGE_PEER_GONE, slot_incarnation(gone->heritage.slot), -1);
 }
 
-static struct source *inbox_of(const struct kit_worker *own)
-{
-    return own->worker.messages != NULL ? own->worker.messages->inbox : NULL;
-}
-
-/* Whether an event of a real descriptor is to be reported. It was, while its handler has not found
- * the descriptor empty. */
-static bool has_event(const struct source *source)
-{
-    return source != NULL && source->events[EVENT_READ].armed &&
-           !source->events[EVENT_READ].ready && is_ready(source->fd, POLLIN);
-}
-
+/* Reports an event of a real descriptor, unless the handler has not found the descriptor empty since
+ * the last report; returns whether there was one. */
 static bool report_readable(struct kit_worker *own, struct source *source)
 {
-    if (!has_event(source))
+    struct pollfd entry = { .events = POLLIN };
+
+    if (source == NULL || !source->events[EVENT_READ].armed || source->events[EVENT_READ].ready)
+        return false;
+    entry.fd = source->fd;
+    if (poll(&entry, 1, 0) != 1)
         return false;
     loop_report(kit_loop_of(own), source, EVENT_READ);
     return true;
@@ -209,14 +196,14 @@ static bool deliver_first(fb_test *test, unsigned from, unsigned to)
 /* Counts the first packet, if a message, and returns whether the packet is to be lost. */
 static bool is_to_be_lost(fb_test *test, const struct kit_way *way)
 {
-    if (head_of(STAILQ_FIRST(&way->packets)).outcome != MESSAGE_IS_SENT ||
-        ++test->message_n != test->loss_at)
-        return false;
-    test->loss_n++;
-    return true;
+    bool lost = head_of(STAILQ_FIRST(&way->packets)).outcome == MESSAGE_IS_SENT &&
+                ++test->message_n == test->loss_at;
+
+    test->loss_n += lost;
+    return lost;
 }
 
-/* Carries packets on a way; whether any has reached the receiver. */
+/* Carries packets on a way; whether any has reached the receiver, or will by itself. */
 static bool carry_way(fb_test *test, unsigned from, unsigned to)
 {
     struct kit_way *way = kit_way(test, from, to);
@@ -224,9 +211,10 @@ static bool carry_way(fb_test *test, unsigned from, unsigned to)
 
     take_packets(way);
     while (!STAILQ_EMPTY(&way->packets)) {
-        if (way->how == FB_TEST_LATE ||
-            (test->dawdles && sim_draw(&test->way_random, LATE_OF) == 0))
+        if (way->how == FB_TEST_LATE)
             break;
+        if (test->dawdles && sim_draw(&test->way_random, LATE_OF) == 0)
+            return true;
         if ((way->how == FB_TEST_LOST || is_to_be_lost(test, way)) && lose_first(test, from, to))
             continue;
         if (!deliver_first(test, from, to))
@@ -249,7 +237,7 @@ static void apply_refusal(struct kit_worker *own, struct kit_worker *to)
             peer->refuses = busy ? peer->refuses | PEER_IS_HELD : peer->refuses & ~PEER_IS_HELD;
 }
 
-/* Carries messages; whether any has reached a receiver. */
+/* Carries messages; whether any has reached a receiver, or will by itself. */
 static bool carry_ways(fb_test *test)
 {
     struct kit_worker *own;
@@ -261,24 +249,6 @@ static bool carry_ways(fb_test *test)
         apply_refusal(own, &test->workers[to]);
     }
     return any;
-}
-
-static bool has_packets(const struct kit_way *way)
-{
-    char byte;
-
-    return !STAILQ_EMPTY(&way->packets) ||
-           (way->fd != -1 && recv(way->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) > 0);
-}
-
-/* Whether messages are on a delivering way. */
-static bool ways_are_busy(fb_test *test)
-{
-    for (unsigned i = 0; i < test->worker_n * test->worker_n; i++)
-        if (test->ways[i].how != FB_TEST_LATE && has_packets(&test->ways[i]) &&
-            is_ready(test->workers[i % test->worker_n].inbox, POLLOUT))
-            return true;
-    return false;
 }
 
 void kit_ways_flush(fb_test *test, struct kit_worker *from)
@@ -319,24 +289,12 @@ bool kit_master_serve(fb_test *test)
     KIT_FOREACH_ALIVE(own, test)
     {
         any = report_readable(own, own->worker.channel) || any;
-        any = report_readable(own, inbox_of(own)) || any;
+        if (own->worker.messages != NULL)
+            any = report_readable(own, own->worker.messages->inbox) || any;
         if (report_readable(own, own->worker.accept.bell)) {
             bells_quiet(&test->bells, own->number);
             any = true;
         }
     }
     return any;
-}
-
-bool kit_master_is_wanted(fb_test *test)
-{
-    struct kit_worker *own;
-
-    if (!test->several)
-        return false;
-    KIT_FOREACH_ALIVE(own, test)
-    if (is_ready(own->channel, POLLIN) || has_event(own->worker.channel) ||
-        has_event(inbox_of(own)) || has_event(own->worker.accept.bell))
-        return true;
-    return ways_are_busy(test);
 }

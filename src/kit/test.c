@@ -353,13 +353,6 @@ static void check_lines(fb_test *test, const char *text)
     }
 }
 
-/* Reports the lines of level alert about connections and watched descriptors. */
-static void check_alerts(fb_test *test)
-{
-    check_lines(test, ": [alert] *");
-    check_lines(test, ": [alert] descriptor ");
-}
-
 /* Reports as faults all connections and memory that the workers have left. */
 static void check_test_left(fb_test *test)
 {
@@ -375,16 +368,6 @@ static void check_test_left(fb_test *test)
         kit_fault(test, "memory is left, %" PRIu64 " pieces", test->memory.live);
 }
 
-/* Ends trouble, delays and jobs. */
-static void end_trouble(fb_test *test)
-{
-    sim_trouble(test->sim, 0, NULL);
-    test->dawdles = false;
-    for (unsigned i = 0; i < test->worker_n * test->worker_n; i++)
-        test->ways[i].how = FB_TEST_DELIVERS;
-    test->job_ms = test->jobs_due = 0;
-}
-
 int fb_test_end(fb_test **testp)
 {
     fb_test *test = *testp;
@@ -393,7 +376,11 @@ int fb_test_end(fb_test **testp)
 
     CHECK_KIND(test, KIT_TEST);
     *testp = NULL;
-    end_trouble(test);
+    sim_trouble(test->sim, 0, NULL);
+    test->dawdles = false;
+    for (unsigned i = 0; i < test->worker_n * test->worker_n; i++)
+        test->ways[i].how = FB_TEST_DELIVERS;
+    test->job_ms = test->jobs_due = 0;
     fb_test_run(test);
     KIT_FOREACH_ALIVE(own, test)
     net_fail_all(&own->worker.stream.net, FB_DRAINED);
@@ -402,7 +389,8 @@ int fb_test_end(fb_test **testp)
     kit_worker_end(own);
     init_test_log(test, &log);
     configuration_change_hooks(&test->accepted, NULL, &log);
-    check_alerts(test);
+    check_lines(test, ": [alert] *"); /* about a connection, or a watched descriptor */
+    check_lines(test, ": [alert] descriptor ");
     check_test_left(test);
     kit_memory_done(&test->memory);
     destroy_world(test);

@@ -27,9 +27,11 @@ static bool jobs_wait(const fb_test *test)
     return test->jobs_due > test->sim->clock.mono_ms;
 }
 
-static void turn_workers(fb_test *test)
+/* Whether the turn has made work for a worker. */
+static bool turn_workers(fb_test *test)
 {
     struct kit_worker *own;
+    bool served;
 
     test->sim->holds_notices = jobs_wait(test);
     KIT_FOREACH_ALIVE(own, test)
@@ -39,8 +41,9 @@ static void turn_workers(fb_test *test)
         kit_states_check(own);
         test->sim->holds_notices = jobs_wait(test);
     }
-    kit_master_serve(test);
+    served = kit_master_serve(test);
     kit_names_serve(test);
+    return served;
 }
 
 void kit_worker_await_job(struct kit_worker *own)
@@ -56,8 +59,6 @@ static bool workers_have_work(fb_test *test)
 
     KIT_FOREACH_ALIVE(own, test)
     if (!sim_idle(kit_loop_of(own)))
-        return true;
-    if (kit_master_is_wanted(test))
         return true;
     KIT_FOREACH_ALIVE(own, test)
     {
@@ -91,13 +92,14 @@ void fb_test_run(fb_test *test)
 {
     unsigned turns = test->restless ? RESTLESS_TURNS : TURNS_MAX;
     struct kit_worker *own;
+    bool served;
 
     CHECK_KIND(test, KIT_TEST);
     KIT_FOREACH_ALIVE(own, test)
     net_flush(&own->worker.stream.net); /* after the test's own calls */
     do
-        turn_workers(test);
-    while ((workers_have_work(test) || end_drained(test)) && --turns > 0);
+        served = turn_workers(test);
+    while ((served || workers_have_work(test) || end_drained(test)) && --turns > 0);
     if (turns > 0 || test->restless)
         return;
     kit_fault(test, "the worker does not come to rest");
