@@ -4,7 +4,6 @@
  * beside the daemon's memory; the daemon decides whether there is any. */
 #include "checked/calls.h"
 
-#include "checked/protocol.h"
 #include "module/module.h"
 #include "sdk/handle.h"
 #include "settings/calls.h"

@@ -26,6 +26,9 @@
 extern const fb_stream checked_stream;
 extern const fb_upstreams checked_upstreams;
 
-/* Makes the call of fb_run_in() with checked arguments. */
+/* Makes the call of fb_run_in(), or (`work` is NULL) of fb_post(), with checked arguments. */
 int checked_job_run(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
     void (*done)(fb_worker *worker, void *job), const void *p, size_t n);
+
+/* Returns wrappers of a checked copy, module_copy()'s; NULL without memory. */
+const fb_protocol *checked_protocol_make(struct arena *arena, const fb_protocol *copy);

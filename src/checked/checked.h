@@ -10,8 +10,8 @@
  * after the end. A mistake is reported in a single line; then a worker of the daemon aborts. */
 #pragma once
 
+#include "base/compiler.h"
 #include "checked/memory.h"
-#include "checked/report.h"
 #include "process/checked_scope.h"
 #include "worker/worker.h"
 
@@ -120,3 +120,11 @@ void checked_leave_worker(struct checked_scope *scope, const fb_worker *worker);
  * worker. */
 int checked_worker_start(fb_worker *worker, void *state);
 void checked_worker_stop(fb_worker *worker, void *state);
+
+/* Reports a mistaken call (named without "fb_") of the running callback's protocol, or else of
+ * `protocol`; `format` says how. Returns, always false, in the test kit, in the master, and where
+ * the configuration is read. */
+bool checked_report_call(const char *protocol, const char *call, const char *format, ...)
+    PRINTF_FORMAT(3, 4);
+/* Reports a mistake of the protocol outside of calls. */
+void checked_report(const char *protocol, const char *format, ...) PRINTF_FORMAT(2, 3);

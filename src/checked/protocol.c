@@ -2,13 +2,10 @@
 /* A protocol's descriptor in the checked mode: what the daemon is given has a wrapper for each
  * callback without a connection, and room for red zones behind the states. Names, directives and
  * metrics stay the protocol's. */
-#include "checked/protocol.h"
-
-#include "checked/handles.h"
-#include "checked/ops.h"
+#include "settings/protocol.h"
+#include "checked/calls.h"
 #include "process/configuration.h"
 #include "settings/apply.h"
-#include "settings/protocol.h"
 
 #include <assert.h>
 #include <errno.h>

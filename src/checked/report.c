@@ -2,8 +2,6 @@
 /* Reports the mistakes of protocols in the checked mode: a line with the names of the protocol and
  * the call, then the end of the worker. While a configuration is read, a mistake counts as the
  * configuration's; in the master, which goes on, an alert; in the test kit a fault. */
-#include "checked/report.h"
-
 #include "checked/checked.h"
 #include "process/configuration.h"
 #include "settings/calls.h"

@@ -21,10 +21,9 @@ static const fb_ops *wrap_ops(
 
     if (!checked_given(call, ops, "ops"))
         return NULL;
-    if (ops->size < offsetof(fb_ops, closed) || ops->size > UINT16_MAX) {
-        checked_report_call(NULL, call, "with ops whose size is %zu", ops->size);
+    if ((ops->size < offsetof(fb_ops, closed) || ops->size > UINT16_MAX) &&
+        !checked_report_call(NULL, call, "with ops whose size is %zu", ops->size))
         return NULL;
-    }
     return protocol != NULL ? checked_ops_of(checked_of(worker), protocol, ops) : ops;
 }
 

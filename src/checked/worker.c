@@ -48,37 +48,26 @@ static void run_work(void *p)
     checked_scope_leave(&scope);
 }
 
+/* Runs the `done` of a job, or a post. */
 static void run_done(fb_worker *worker, void *p)
 {
     struct job *job = p;
     struct checked_scope scope;
 
-    checked_enter_worker(&scope, worker, "done");
+    checked_enter_worker(&scope, worker, job->work != NULL ? "done" : "fb_post()");
     job->done(worker, job_bytes(job));
-    check_job(job, "\"done\"");
-    checked_leave_worker(&scope, worker);
-}
-
-static void run_post(fb_worker *worker, void *p)
-{
-    struct job *job = p;
-    struct checked_scope scope;
-
-    checked_enter_worker(&scope, worker, "fb_post()");
-    job->done(worker, job_bytes(job));
-    check_job(job, "a post");
+    check_job(job, job->work != NULL ? "\"done\"" : "a post");
     checked_leave_worker(&scope, worker);
 }
 
 /* Makes a job of a protocol's bytes; NULL without memory. */
-static struct job *make_job(const fb_worker *worker, const void *p, size_t n, size_t *whole)
+static struct job *make_job(const fb_worker *worker, const void *p, size_t n)
 {
     struct job *job;
 
     if (n > SIZE_MAX / 4)
         return NULL;
-    *whole = sizeof(*job) + n + CHECKED_ZONE;
-    job = malloc(*whole);
+    job = malloc(sizeof(*job) + n + CHECKED_ZONE);
     if (job == NULL)
         return NULL;
     job->protocol = worker->protocol;
@@ -93,38 +82,24 @@ static struct job *make_job(const fb_worker *worker, const void *p, size_t n, si
 int checked_job_run(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
     void (*done)(fb_worker *worker, void *job), const void *p, size_t n)
 {
-    struct job *job;
-    size_t whole;
+    bool is_checked = checked_protocol_of(worker->protocol) != NULL;
+    struct job *job = NULL;
     int result;
 
-    if (checked_protocol_of(worker->protocol) == NULL)
-        return fb_run_in(worker, pool, work, done, p, n);
-    job = make_job(worker, p, n, &whole);
-    if (job == NULL)
-        return -1;
-    job->work = work;
-    job->done = done;
-    result = fb_run_in(worker, pool, run_work, run_done, job, whole);
-    free(job);
-    return result;
-}
-
-int checked_post(
-    fb_worker *worker, void (*run)(fb_worker *worker, void *work), const void *work, size_t n)
-{
-    struct job *job;
-    size_t whole;
-    int result;
-
-    if (!WORKER(worker) || !GIVEN(run) || !BYTES(work, n, "work"))
-        return -1;
-    if (checked_protocol_of(worker->protocol) == NULL)
-        return fb_post(worker, run, work, n);
-    job = make_job(worker, work, n, &whole);
-    if (job == NULL)
-        return -1;
-    job->done = run;
-    result = fb_post(worker, run_post, job, whole);
+    if (is_checked) {
+        job = make_job(worker, p, n);
+        if (job == NULL)
+            return -1;
+        job->work = work;
+        job->done = done;
+        n += sizeof(*job) + CHECKED_ZONE;
+        p = job;
+        done = run_done;
+    }
+    if (work == NULL)
+        result = fb_post(worker, done, p, n);
+    else
+        result = fb_run_in(worker, pool, is_checked ? run_work : work, done, p, n);
     free(job);
     return result;
 }

@@ -30,12 +30,9 @@ struct converse {
     bool verbose;
 };
 
-static struct kit_outcome run_variant(struct converse *converse, struct kit_variant variant,
-    const char *format, ...) PRINTF_FORMAT(3, 4);
-
 /* Runs a variant of the name, unless there were enough failures. */
-static struct kit_outcome run_variant(
-    struct converse *converse, struct kit_variant variant, const char *format, ...)
+static PRINTF_FORMAT(3, 4) struct kit_outcome
+    run_variant(struct converse *converse, struct kit_variant variant, const char *format, ...)
 {
     const char *protocol = converse->script->protocol->name;
     struct kit_outcome outcome = { .failures = 0 };

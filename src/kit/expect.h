@@ -28,7 +28,7 @@ static inline unsigned kit_third_of(uint64_t n, unsigned i)
  * steps fail. The bytes received until then are checked nevertheless. */
 void kit_run_fail(struct kit_run *run, const char *format, ...) PRINTF_FORMAT(2, 3);
 
-/* Makes the peer the current peer. */
+/* Adds a peer as the current peer. */
 fb_test_peer *kit_run_add_peer(struct kit_run *run, fb_test_peer *peer);
 /* Returns the current peer, a new client where there is none. */
 fb_test_peer *kit_run_peer(struct kit_run *run);

@@ -80,14 +80,13 @@ int fb_test_fuzz(const fb_protocol *protocol, const char *server, const uint8_t 
 /* ---- The driver ---- */
 
 struct input {
-    STAILQ_ENTRY(input) link;
     size_t n;
     uint8_t bytes[];
 };
 
 struct driver {
     int (*target)(const uint8_t *data, size_t n);
-    STAILQ_HEAD(, input) inputs;
+    struct input **inputs;
     uint32_t input_n;
     uint64_t random;
     bool failed; /* an argument could not be used */
@@ -132,8 +131,10 @@ static void load_input(struct driver *driver, int fd, size_t size, const char *p
         return;
     }
     input->n = (size_t)n;
-    STAILQ_INSERT_TAIL(&driver->inputs, input, link);
-    driver->input_n++;
+    driver->inputs = realloc(driver->inputs, (driver->input_n + 1) * sizeof(*driver->inputs));
+    if (driver->inputs == NULL)
+        kit_misused("no memory for an input");
+    driver->inputs[driver->input_n++] = input;
     fprintf(stderr, "%s\n", path); /* a crash is about the last printed path */
     feed_target(driver, input->bytes, input->n);
 }
@@ -180,11 +181,7 @@ static void read_path(struct driver *driver, const char *path)
 
 static const struct input *choose_input(struct driver *driver)
 {
-    const struct input *input = STAILQ_FIRST(&driver->inputs);
-
-    for (uint32_t i = driver->input_n > 0 ? draw_below(driver, driver->input_n) : 0; i > 0; i--)
-        input = STAILQ_NEXT(input, link);
-    return input;
+    return driver->input_n > 0 ? driver->inputs[draw_below(driver, driver->input_n)] : NULL;
 }
 
 /* Overwrites a random place with a part of a second input. */
@@ -253,9 +250,7 @@ int fb_test_fuzz_main(int argc, char **argv, int (*target)(const uint8_t *data, 
 {
     struct driver driver = { .target = target };
     unsigned long runs = RUNS;
-    struct input *input;
 
-    STAILQ_INIT(&driver.inputs);
     feed_target(&driver, NULL, 0);
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "-runs=", 6) == 0)
@@ -267,9 +262,8 @@ int fb_test_fuzz_main(int argc, char **argv, int (*target)(const uint8_t *data, 
         feed_invented(&driver);
     fprintf(stderr, "%lu files and %lu other inputs were fed\n", (unsigned long)driver.input_n,
         driver.failed ? 0 : runs);
-    while ((input = STAILQ_FIRST(&driver.inputs)) != NULL) {
-        STAILQ_REMOVE_HEAD(&driver.inputs, link);
-        free(input);
-    }
+    while (driver.input_n > 0)
+        free(driver.inputs[--driver.input_n]);
+    free(driver.inputs);
     return driver.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -180,25 +180,20 @@ void kit_fault(fb_test *test, const char *format, ...) PRINTF_FORMAT(2, 3);
 NORETURN void kit_misused(const char *format, ...) PRINTF_FORMAT(1, 2);
 /* Returns zeroed memory; ends the program if there is none. */
 void *kit_alloc(size_t n);
-
-void kit_memory_init(struct kit_memory *memory);
-/* Frees the blocks that are kept. */
-void kit_memory_done(struct kit_memory *memory);
-
 /* Creates a file with the text, in memory where the system can; returns the descriptor and writes a
  * path, both for os_temporary_close(). */
 int kit_file_create(const char *text, char path[KIT_FILE_PATH]);
-/* Returns the whole text of a file, which the caller frees. */
+/* Returns the whole text of a file; the caller frees the text. */
 char *kit_file_read(int fd);
+
+void kit_memory_init(struct kit_memory *memory);
+void kit_memory_done(struct kit_memory *memory);
 
 /* Copies the options of a caller, possibly built for a different version of the header. */
 fb_test_options kit_options(const fb_test_options *options);
-
 /* Copies the strings of options into an arena. */
 void kit_options_keep(fb_test_options *options, struct arena *arena);
-/* The number of servers in the options. */
 unsigned kit_options_servers(const fb_test_options *options);
-
 /* Reads the configuration; NULL after printed mistakes. */
 struct cycle *kit_conf_load(
     const fb_protocol *const *protocols, const fb_test_options *options, const char *label);
@@ -217,10 +212,11 @@ struct kit_start {
 /* Implements fb_test_start_with(). A start failing for a deliberately refused allocation is silent,
  * but for faults. */
 fb_test *kit_test_start(struct kit_start *start);
+/* Makes trouble on the network from now on. */
+void kit_trouble(fb_test *test, uint64_t seed);
 
 /* Starts a life of a worker; -1 after lines in the log. */
 int kit_worker_start(struct kit_worker *own);
-/* Ends the life of a worker, in good order. */
 void kit_worker_end(struct kit_worker *own);
 /* Waits, in real time, until a job of the worker's has ended. */
 void kit_worker_await_job(struct kit_worker *own);
@@ -230,27 +226,22 @@ void kit_worker_await_job(struct kit_worker *own);
 bool kit_master_serve(fb_test *test);
 /* Reports a worker's death, and the loss of unread messages, to all workers. */
 void kit_master_tell_gone(fb_test *test, struct kit_worker *gone);
-/* Carries all messages of the worker, also on ways that are late or lossy. */
+/* Carries all messages of the worker, also on late or lossy ways. */
 void kit_ways_flush(fb_test *test, struct kit_worker *from);
-/* Drops what is on the ways from and to a worker. */
+/* Drops the messages from and to a worker. */
 void kit_ways_clear(fb_test *test, struct kit_worker *own);
-
-/* Makes trouble on the network from now on. */
-void kit_trouble(fb_test *test, uint64_t seed);
-
-/* Installs callbacks counting `opened` and `closed` before the protocols' callbacks run. */
-void kit_watch_callbacks(fb_test *test);
 
 /* So many connections must end before the slot of an ended connection is used again. */
 #define KIT_SPARE_SLOTS 4096
 /* Keeps slots of ended connections unused, with untouched states. */
 void kit_slots_guard(struct worker *worker);
 void kit_slots_unguard(struct worker *worker);
-
 /* Makes room for a zone behind each state of `copy`, the test's copy of a protocol. */
 void kit_states_widen(const fb_protocol *copy);
 /* Looks at the zones of all connections. */
 void kit_states_check(struct kit_worker *own);
+/* Installs callbacks counting `opened` and `closed` before the protocols' callbacks run. */
+void kit_watch_callbacks(fb_test *test);
 
 /* Frees all peers and servers. */
 void kit_peers_free(fb_test *test);

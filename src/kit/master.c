@@ -95,8 +95,8 @@ void kit_master_tell_gone(fb_test *test, struct kit_worker *gone)
         send_order(own, MESSAGE_PEER_GONE, slot_incarnation(gone->heritage.slot), -1);
 }
 
-/* Reports an event of a real descriptor, unless the handler has not found the descriptor empty since
- * the last report; returns whether there was one. */
+/* Reports an event of a real descriptor, unless the handler has still to find the descriptor empty;
+ * returns whether an event was reported. */
 static bool report_readable(struct kit_worker *own, struct source *source)
 {
     struct pollfd entry = { .events = POLLIN };

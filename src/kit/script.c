@@ -88,67 +88,67 @@ static unsigned every_or(unsigned worker)
     return worker == (FB_TEST_EVERY & 0xffff) ? FB_TEST_EVERY : worker;
 }
 
-/* Runs a step that changes a worker or a way; false for a step of a different kind. */
-static bool change_machine(struct kit_run *run, const fb_test_step *step)
+/* Runs a step that changes the machine or a server. */
+static void change_machine(struct kit_run *run, const fb_test_step *step)
 {
+    fb_test *test = run->test;
     uint64_t n = step->n;
 
     switch (step->act) {
     case FB_TEST_ACT_KILL:
-        fb_test_kill(run->test, (unsigned)n);
-        return true;
+        fb_test_kill(test, (unsigned)n);
+        break;
     case FB_TEST_ACT_REPLACE:
-        if (fb_test_replace(run->test, (unsigned)n) == -1)
+        if (fb_test_replace(test, (unsigned)n) == -1)
             kit_run_fail(run, "worker %u could not start", (unsigned)n);
-        return true;
+        break;
     case FB_TEST_ACT_DRAIN_WORKER:
-        fb_test_drain_worker(run->test, kit_third_of(n, 0), n >> 16);
-        return true;
+        fb_test_drain_worker(test, kit_third_of(n, 0), n >> 16);
+        break;
     case FB_TEST_ACT_LINK:
-        fb_test_link(run->test, every_or(kit_third_of(n, 0)), every_or(kit_third_of(n, 1)),
+        fb_test_link(test, every_or(kit_third_of(n, 0)), every_or(kit_third_of(n, 1)),
             (fb_test_way)kit_third_of(n, 2));
-        return true;
+        break;
+    case FB_TEST_ACT_NAME:
+        fb_test_name(test, step->p);
+        break;
+    case FB_TEST_ACT_NAMES:
+        fb_test_names(test, (fb_test_reply)n);
+        break;
+    case FB_TEST_ACT_REPLY:
+        fb_test_serve(test, step->p, (fb_test_reply)n);
+        break;
     default:
-        return false;
+        kit_misused("step %zu: there is no act %" PRIu32, run->step, step->act);
     }
 }
 
-/* Runs a step of the current peer, or changes the peer; false when the step is of no such kind. */
-static bool run_peer_step(struct kit_run *run, const fb_test_step *step)
+/* Runs a step of the current peer, or changes the peer, or anything else but an expectation. */
+static void run_peer_step(struct kit_run *run, const fb_test_step *step)
 {
+    assert(!run->over && run->step < run->script->n);
     switch (step->act) {
     case FB_TEST_ACT_SAY:
         say_script_bytes(run, (fb_bytes) { step->p, (size_t)step->n });
-        return true;
+        break;
     case FB_TEST_ACT_SHUT:
         fb_test_shut(kit_run_peer(run));
         fb_test_run(run->test);
-        return true;
+        break;
     case FB_TEST_ACT_RESET:
         fb_test_reset(kit_run_peer(run));
         fb_test_run(run->test);
-        return true;
+        break;
     case FB_TEST_ACT_PEER:
         kit_run_choose_peer(run, step->n);
         kit_run_peer(run);
-        return true;
+        break;
     case FB_TEST_ACT_CLIENT:
         become_client(run, step->n);
-        return true;
+        break;
     case FB_TEST_ACT_SERVER:
         become_server(run, step);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void run_script_step(struct kit_run *run, const fb_test_step *step)
-{
-    assert(!run->over && run->step < run->script->n);
-    if (kit_run_expect(run, step) || run_peer_step(run, step) || change_machine(run, step))
-        return;
-    switch (step->act) {
+        break;
     case FB_TEST_ACT_PASS:
         kit_run_peer(run);
         pass_time(run, step->n);
@@ -157,17 +157,8 @@ static void run_script_step(struct kit_run *run, const fb_test_step *step)
         kit_run_peer(run);
         fb_test_drain(run->test, step->n);
         break;
-    case FB_TEST_ACT_NAME:
-        fb_test_name(run->test, step->p);
-        break;
-    case FB_TEST_ACT_NAMES:
-        fb_test_names(run->test, (fb_test_reply)step->n);
-        break;
-    case FB_TEST_ACT_REPLY:
-        fb_test_serve(run->test, step->p, (fb_test_reply)step->n);
-        break;
     default:
-        kit_misused("step %zu: there is no act %" PRIu32, run->step, step->act);
+        change_machine(run, step);
     }
 }
 
@@ -185,8 +176,8 @@ static void run_steps(struct kit_run *run)
             say_bytes(run, (fb_bytes) { step->p, (size_t)step->n / 2 });
         if (ends)
             end_variant(run);
-        else
-            run_script_step(run, step);
+        else if (!kit_run_expect(run, step))
+            run_peer_step(run, step);
     }
 }
 

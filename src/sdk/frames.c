@@ -16,17 +16,16 @@ static int check_cut(int cut, const fb_bytes *rest, const fb_bytes *frame)
 int fb_frame_until(fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t delimiter_n,
     const fb_frame_limit *limit, fb_bytes *frame)
 {
-    if (!SDK_VALID(conn))
-        return 0;
-    return check_cut(frame_until(conn, rest, delimiter, delimiter_n, limit, frame), rest, frame);
+    return SDK_VALID(conn)
+               ? check_cut(
+                     frame_until(conn, rest, delimiter, delimiter_n, limit, frame), rest, frame)
+               : 0;
 }
 
 int fb_frame_fixed(
     fb_conn *conn, fb_bytes *rest, size_t n, const fb_frame_limit *limit, fb_bytes *frame)
 {
-    if (!SDK_VALID(conn))
-        return 0;
-    return check_cut(frame_fixed(conn, rest, n, limit, frame), rest, frame);
+    return SDK_VALID(conn) ? check_cut(frame_fixed(conn, rest, n, limit, frame), rest, frame) : 0;
 }
 
 int fb_frame_prefixed(fb_conn *conn, fb_bytes *rest, unsigned width, int little,
@@ -34,9 +33,9 @@ int fb_frame_prefixed(fb_conn *conn, fb_bytes *rest, unsigned width, int little,
 {
     const fb_frame_layout layout = { .width = width, .little = (uint32_t)(little != 0) };
 
-    if (!SDK_VALID(conn))
-        return 0;
-    return check_cut(frame_counted(conn, rest, &layout, limit, NULL, frame), rest, frame);
+    return SDK_VALID(conn)
+               ? check_cut(frame_counted(conn, rest, &layout, limit, NULL, frame), rest, frame)
+               : 0;
 }
 
 int fb_frame_varint(
@@ -44,9 +43,9 @@ int fb_frame_varint(
 {
     const fb_frame_layout layout = { .width = width, .varint = 1 };
 
-    if (!SDK_VALID(conn))
-        return 0;
-    return check_cut(frame_counted(conn, rest, &layout, limit, NULL, frame), rest, frame);
+    return SDK_VALID(conn)
+               ? check_cut(frame_counted(conn, rest, &layout, limit, NULL, frame), rest, frame)
+               : 0;
 }
 
 int fb_frame_counted(fb_conn *conn, fb_bytes *rest, const fb_frame_layout *layout,

@@ -35,10 +35,8 @@ void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
     va_end(args);
 }
 
-static void put_line(struct log *log, fb_log_level level, const char *format, va_list args)
-    PRINTF_FORMAT(3, 0);
-
-static void put_line(struct log *log, fb_log_level level, const char *format, va_list args)
+static PRINTF_FORMAT(3, 0) void put_protocol_line(
+    struct log *log, fb_log_level level, const char *format, va_list args)
 {
     struct log_line line = { .level = known_level(level) };
 
@@ -51,7 +49,7 @@ void fb_worker_logf(fb_worker *worker, fb_log_level level, const char *format, .
     va_list args;
 
     va_start(args, format);
-    put_line(&worker_of(worker)->log, level, format, args);
+    put_protocol_line(&worker_of(worker)->log, level, format, args);
     va_end(args);
 }
 
@@ -61,7 +59,7 @@ void fb_master_logf(fb_master *master, fb_log_level level, const char *format, .
 
     assert(role_is(ROLE_MASTER) && master != NULL);
     va_start(args, format);
-    put_line(master->log, level, format, args);
+    put_protocol_line(master->log, level, format, args);
     va_end(args);
 }
 

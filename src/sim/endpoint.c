@@ -288,20 +288,3 @@ bool sim_is_broken(const struct sim_endpoint *s)
 {
     return s->send_error != 0 && sim_find_step(s, SIM_STEP_BROKEN) != NULL;
 }
-
-void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n)
-{
-    struct sim_socket *view = &s->view;
-
-    if (view->sent_n + n + 1 > s->sent_room) {
-        s->sent_room = 2 * (view->sent_n + n + 1);
-        view->sent = realloc(view->sent, s->sent_room);
-        assert(view->sent != NULL);
-    }
-    sim_record(s->sim, p, n);
-    memcpy(view->sent + view->sent_n, p, n);
-    view->sent_n += n;
-    view->sent[view->sent_n] = '\0'; /* text can be compared as a string */
-    if (view->queues)
-        view->queued += n;
-}

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -166,6 +167,24 @@ static size_t count_sendable(struct sim_endpoint *s, size_t n, struct io_result 
     return n < most ? n : most;
 }
 
+/* Appends to the sent bytes, and to the digest. */
+static void append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n)
+{
+    struct sim_socket *view = &s->view;
+
+    if (view->sent_n + n + 1 > s->sent_room) {
+        s->sent_room = 2 * (view->sent_n + n + 1);
+        view->sent = realloc(view->sent, s->sent_room);
+        assert(view->sent != NULL);
+    }
+    sim_record(s->sim, p, n);
+    memcpy(view->sent + view->sent_n, p, n);
+    view->sent_n += n;
+    view->sent[view->sent_n] = '\0'; /* text can be compared as a string */
+    if (view->queues)
+        view->queued += n;
+}
+
 static struct io_result count_sent(struct sim_endpoint *s, size_t sent, size_t offered)
 {
     struct sim_socket *view = &s->view;
@@ -197,7 +216,7 @@ static struct io_result send_iovecs(struct sim_endpoint *s, const struct iovec *
     for (int i = 0; sent < most; i++) {
         size_t part = pieces[i].iov_len < most - sent ? pieces[i].iov_len : most - sent;
 
-        sim_append_sent(s, pieces[i].iov_base, part);
+        append_sent(s, pieces[i].iov_base, part);
         sent += part;
     }
     return count_sent(s, sent, offered);
@@ -226,7 +245,7 @@ static struct io_result send_file_bytes(struct sim_endpoint *s, int fd, off_t *o
         part = pread(fd, bytes, wanted, *offset);
         if (part <= 0)
             break;
-        sim_append_sent(s, bytes, (size_t)part);
+        append_sent(s, bytes, (size_t)part);
         *offset += part;
         sent += (size_t)part;
     } while (sent < most);
@@ -378,7 +397,7 @@ static struct io_result splice_out(struct sim_endpoint *s, int pipe, size_t n)
     taken = read(pipe, bytes, most);
     if (taken <= 0)
         return result_failed(taken == 0 ? EPIPE : errno);
-    sim_append_sent(s, bytes, (size_t)taken);
+    append_sent(s, bytes, (size_t)taken);
     return count_sent(s, (size_t)taken, n);
 }
 

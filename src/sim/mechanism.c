@@ -266,13 +266,20 @@ static bool is_newly_broken(const struct sim_watch *watch)
            sim_is_broken(watch->socket);
 }
 
+static bool is_socket_ready(const struct sim_endpoint *s, enum event_direction direction)
+{
+    if (direction == EVENT_READ)
+        return !STAILQ_EMPTY(&s->steps);
+    return !s->connecting && (s->view.room > 0 || s->send_error != 0);
+}
+
 static bool has_happened(
     const struct loop *loop, const struct sim_watch *watch, enum event_direction direction)
 {
     if (watch->listening)
         return direction == EVENT_READ &&
                (watch->socket->view.waiting > 0 || watch->socket->view.accept_error != 0);
-    return watch->watched[direction] && sim_is_ready(watch->socket, direction) &&
+    return watch->watched[direction] && is_socket_ready(watch->socket, direction) &&
            (!loop->mechanism->edge || watch->changed[direction]);
 }
 

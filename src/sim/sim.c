@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A simulation, sockets and servers as driven by the harness: arriving bytes, bytes taken by the
- * peer, and ends. A connect waits in the queue of the server until an accept or a refusal; a connect
- * to an address without a server is refused. A simulation outlives all loops. */
+ * peer, and ends. A connect waits in the queue of the server until an accept or a refusal; without
+ * a server at the address the connect is refused. A simulation outlives all loops. */
 #include "sim/sim_private.h"
 
 #include <assert.h>

@@ -71,7 +71,6 @@ extern const struct io_ops sim_io, sim_io_splicing;
 
 /* Records a mistake of the program, and calls the harness's `on_fault`. */
 void sim_fault(struct sim *sim, int fd, const char *format, ...) PRINTF_FORMAT(3, 4);
-/* Whether a trouble comes now. */
 bool sim_happens(struct sim *sim, unsigned per_mille);
 /* Adds bytes to the digest. */
 void sim_record(struct sim *sim, const void *p, size_t n);
@@ -80,17 +79,14 @@ void sim_record(struct sim *sim, const void *p, size_t n);
 struct sim_endpoint *sim_endpoint_create(struct sim *sim, int fd);
 void sim_endpoint_free(struct sim_endpoint *s);
 void sim_endpoints_free(struct sim *sim);
-/* Finds the endpoint of a descriptor; NULL where there never was one. */
 struct sim_endpoint *sim_endpoint_find(struct sim *sim, int fd);
 /* Returns the open endpoint behind a source; NULL after a fault. */
 struct sim_endpoint *sim_endpoint_of(const struct source *source, const char *operation);
-/* Asserts what holds of an endpoint. */
 void sim_endpoint_check(const struct sim_endpoint *s);
 void sim_unwatch(struct sim_watch *watch);
 /* Marks a direction as changed, for every loop that watches the endpoint. */
 void sim_mark_changed(struct sim_endpoint *s, enum event_direction direction);
-/* Appends a step of n bytes; NULL when the connection is broken and nothing comes through any
- * more. */
+/* Appends a step of n bytes; NULL when the connection is broken. */
 struct sim_step *sim_append_step(struct sim_endpoint *s, enum sim_step_kind kind, size_t n);
 /* Removes the first step, already received. */
 void sim_pop_step(struct sim_endpoint *s);
@@ -102,8 +98,6 @@ bool sim_is_broken(const struct sim_endpoint *s);
 void sim_break_both(struct sim_endpoint *s, int error);
 /* A reset, from either side, takes back queued bytes. */
 void sim_lose_queued(struct sim_endpoint *s);
-/* Appends to the bytes that were sent, and to the digest. */
-void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n);
 
 /* Creates an endpoint on its way to the server of the address. */
 struct sim_endpoint *sim_connect(struct source *source, const struct sockaddr *address,
@@ -122,11 +116,4 @@ static inline struct sim_loop *sim_loop_of(const struct source *source)
 static inline struct sim_endpoint *sim_endpoint_by(const struct sim_socket *socket)
 {
     return container_of(socket, struct sim_endpoint, view);
-}
-
-static inline bool sim_is_ready(const struct sim_endpoint *s, enum event_direction direction)
-{
-    if (direction == EVENT_READ)
-        return !STAILQ_EMPTY(&s->steps);
-    return !s->connecting && (s->view.room > 0 || s->send_error != 0);
 }
