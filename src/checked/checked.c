@@ -129,7 +129,7 @@ static void check_states(const struct checked_scope *scope, const fb_worker *wor
     const fb_protocol *protocol = &checked_protocol_of(scope->protocol)->own;
 
     if (protocol->worker_state > 0 && worker->state != NULL &&
-        !checked_zone_is_whole((const char *)worker->state + protocol->worker_state))
+        !checked_is_filled((const char *)worker->state + protocol->worker_state, CHECKED_ZONE))
         checked_report(NULL, "went beyond the %u bytes of its worker_state, in \"%s\"",
             protocol->worker_state, scope->callback);
 }

@@ -32,11 +32,6 @@ bool checked_is_filled(const void *p, size_t n)
     return n == 0;
 }
 
-bool checked_zone_is_whole(const void *zone)
-{
-    return checked_is_filled(zone, CHECKED_ZONE);
-}
-
 const char *checked_block_name(const struct checked_block *block)
 {
     static const char *const names[CHECKED_KINDS] = {
@@ -177,7 +172,7 @@ void checked_blocks_check(const struct checked_slot *slot, const char *callback)
     const struct checked_block *block;
 
     LIST_FOREACH (block, &slot->blocks, own)
-        if (!checked_zone_is_whole(block->p - CHECKED_ZONE))
+        if (!checked_is_filled(block->p - CHECKED_ZONE, CHECKED_ZONE))
             checked_report(block->protocol, "wrote before the %zu bytes of %s, in \"%s\"", block->n,
                 checked_block_name(block), callback);
         else if (!checked_is_filled(block->p + block->n, block_slack(block)))

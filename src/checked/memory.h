@@ -43,9 +43,8 @@ TAILQ_HEAD(checked_blocks, checked_block);
 
 /* Fills a red zone. */
 void checked_zone_fill(void *zone);
-/* Whether n bytes have the value of red zones, and a red zone is untouched. */
+/* Whether n bytes have the value of red zones. */
 bool checked_is_filled(const void *p, size_t n);
-bool checked_zone_is_whole(const void *zone);
 
 /* Makes a block of a slot; NULL where there are too many, or no memory. */
 struct checked_block *checked_block_make(struct checked *checked, struct checked_slot *slot,

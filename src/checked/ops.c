@@ -43,7 +43,7 @@ void checked_leave_conn(struct checked_scope *scope, const fb_conn *conn)
         return;
     }
     slot = checked_slot_of(conn);
-    if (slot->zone != NULL && !checked_zone_is_whole(slot->zone))
+    if (slot->zone != NULL && !checked_is_filled(slot->zone, CHECKED_ZONE))
         checked_report(NULL, "went beyond the %u bytes of its conn_state, in \"%s\"",
             checked_protocol_of(session_server_of(conn)->protocol)->own.conn_state,
             scope->callback);
@@ -111,7 +111,7 @@ static int ops_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message
 
 /* Wrappers of callbacks without a result; the callback is called with the arguments. `ender` is the
  * connection, unless the callback cannot know of an end. */
-#define CALLBACK(name, signature, ender, ...)                                                      \
+#define CONN_CALLBACK(name, signature, ender, ...)                                                 \
     static void signature                                                                          \
     {                                                                                              \
         const struct checked_ops *ops = ops_of_conn(conn);                                         \
@@ -123,14 +123,15 @@ static int ops_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message
         checked_leave_conn(&scope, conn);                                                          \
     }
 
-CALLBACK(eof, ops_eof(fb_conn *conn, void *state, fb_bytes rest), conn,
+CONN_CALLBACK(eof, ops_eof(fb_conn *conn, void *state, fb_bytes rest), conn,
     checked_block_lend(&scope, CHECKED_INPUT, rest))
-CALLBACK(writable, ops_writable(fb_conn *conn, void *state), conn)
-CALLBACK(unwritable, ops_unwritable(fb_conn *conn, void *state), conn)
-CALLBACK(timer, ops_timer(fb_conn *conn, void *state, uint32_t id), conn, id)
-CALLBACK(draining, ops_draining(fb_conn *conn, void *state, uint64_t deadline), conn, deadline)
-CALLBACK(answered, ops_answered(fb_conn *conn, void *state, uint64_t message, fb_outcome outcome),
-    NULL, message, outcome)
+CONN_CALLBACK(writable, ops_writable(fb_conn *conn, void *state), conn)
+CONN_CALLBACK(unwritable, ops_unwritable(fb_conn *conn, void *state), conn)
+CONN_CALLBACK(timer, ops_timer(fb_conn *conn, void *state, uint32_t id), conn, id)
+CONN_CALLBACK(draining, ops_draining(fb_conn *conn, void *state, uint64_t deadline), conn, deadline)
+CONN_CALLBACK(answered,
+    ops_answered(fb_conn *conn, void *state, uint64_t message, fb_outcome outcome), NULL, message,
+    outcome)
 
 static void ops_closed(fb_conn *conn, void *state, fb_reason reason)
 {

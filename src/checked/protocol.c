@@ -20,7 +20,7 @@ static const struct checked_protocol *protocol_of_worker(const fb_worker *worker
 /* ---- The worker ---- */
 
 /* Wrappers of callbacks without a result; the callback is called with the arguments. */
-#define CALLBACK(name, signature, ...)                                                             \
+#define WORKER_CALLBACK(name, signature, ...)                                                      \
     static void signature                                                                          \
     {                                                                                              \
         struct checked_scope scope;                                                                \
@@ -30,15 +30,17 @@ static const struct checked_protocol *protocol_of_worker(const fb_worker *worker
         checked_leave_worker(&scope, worker);                                                      \
     }
 
-CALLBACK(timer, worker_ops_timer(fb_worker *worker, void *state, uint32_t id), id)
-CALLBACK(draining, worker_ops_draining(fb_worker *worker, void *state, uint64_t deadline), deadline)
-CALLBACK(worker_came, worker_ops_worker_came(fb_worker *worker, void *state, fb_ref id), id)
-CALLBACK(worker_gone, worker_ops_worker_gone(fb_worker *worker, void *state, fb_ref id), id)
-CALLBACK(answered, worker_ops_answered(fb_worker *worker, void *state, const fb_answer *answer),
+WORKER_CALLBACK(timer, worker_ops_timer(fb_worker *worker, void *state, uint32_t id), id)
+WORKER_CALLBACK(
+    draining, worker_ops_draining(fb_worker *worker, void *state, uint64_t deadline), deadline)
+WORKER_CALLBACK(worker_came, worker_ops_worker_came(fb_worker *worker, void *state, fb_ref id), id)
+WORKER_CALLBACK(worker_gone, worker_ops_worker_gone(fb_worker *worker, void *state, fb_ref id), id)
+WORKER_CALLBACK(answered,
+    worker_ops_answered(fb_worker *worker, void *state, const fb_answer *answer),
     (const void *)checked_block_lend(
         &scope, CHECKED_ANSWER, (fb_bytes) { (const void *)answer, sizeof(*answer) })
         .p)
-CALLBACK(map_changed,
+WORKER_CALLBACK(map_changed,
     worker_ops_map_changed(
         fb_worker *worker, void *state, fb_map *map, fb_bytes key, fb_map_change what),
     map, what != FB_MAP_LOST ? checked_block_lend(&scope, CHECKED_KEY, key) : key, what)

@@ -28,7 +28,7 @@ static void *job_bytes(struct job *job)
 
 static void check_job(const struct job *job, const char *what)
 {
-    if (!checked_zone_is_whole(job->bytes + job->n))
+    if (!checked_is_filled(job->bytes + job->n, CHECKED_ZONE))
         checked_report(NULL, "went beyond the %zu bytes of its job, in %s", job->n, what);
 }
 

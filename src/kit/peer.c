@@ -162,10 +162,8 @@ int fb_test_has_ended(fb_test_peer *peer)
     return peer->socket->shut || peer->socket->closed;
 }
 
-#define KIT_SEARCH KIND('K', 'S', 'C', 'H')
-
+/* A search for the connection of a descriptor. */
 struct search {
-    unsigned kind; /* KIT_SEARCH */
     int fd;
     bool lingers;
 };
@@ -174,7 +172,6 @@ static void search_connection(struct fb_conn *conn, void *arg)
 {
     struct search *search = arg;
 
-    CHECK_KIND(search, KIT_SEARCH);
     if (conn->source.fd == search->fd)
         search->lingers = conn->phase == CONN_LINGERING;
 }
@@ -182,7 +179,7 @@ static void search_connection(struct fb_conn *conn, void *arg)
 /* Whether the worker has closed the connection, and only discards what the peer still sends. */
 static bool is_lingering(const fb_test_peer *peer)
 {
-    struct search search = { .kind = KIT_SEARCH, .fd = peer->socket->fd };
+    struct search search = { .fd = peer->socket->fd };
     struct kit_worker *own;
 
     KIT_FOREACH_ALIVE(own, peer->test)

@@ -24,7 +24,7 @@ static const struct sim_trouble trouble = {
 };
 
 /* Reports a wrong use of a simulated socket as a fault. */
-static void sim_fault(void *arg, const char *text)
+static void report_sim_fault(void *arg, const char *text)
 {
     fb_test *test = arg;
 
@@ -78,7 +78,7 @@ static void create_world(fb_test *test)
     if (test->shared == NULL)
         kit_misused("no memory for what workers share");
     test->sim = sim_create();
-    test->sim->on_fault = sim_fault;
+    test->sim->on_fault = report_sim_fault;
     test->sim->fault_arg = test;
     test->began = test->sim->clock.mono_ms;
     kit_memory_init(&test->memory);

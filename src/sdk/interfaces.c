@@ -37,7 +37,7 @@ static fb_bytes value_bytes(const struct value *value)
     return (fb_bytes) { (const uint8_t *)value->p, value->n };
 }
 
-static int stream_get(fb_conn *conn, const fb_variable *variable, fb_bytes *value)
+static int stream_get_variable(fb_conn *conn, const fb_variable *variable, fb_bytes *value)
 {
     struct fb_conn *client = stream_client_of(conn, "fb_stream.get");
     const struct value *found;
@@ -61,7 +61,7 @@ static bool may_set_variable(const struct fb_conn *client, const struct variable
            variables_protocol_has(session_server_of(client), variable);
 }
 
-static int stream_set(fb_conn *conn, const fb_variable *handle, fb_bytes value)
+static int stream_set_variable(fb_conn *conn, const fb_variable *handle, fb_bytes value)
 {
     const struct variable *variable = (const struct variable *)handle;
     struct fb_conn *client = stream_client_of(conn, "fb_stream.set");
@@ -123,8 +123,8 @@ static int stream_pass(fb_conn *conn, const fb_listener *listener)
 
 const fb_stream sdk_stream = {
     .size = sizeof(fb_stream),
-    .get = stream_get,
-    .set = stream_set,
+    .get = stream_get_variable,
+    .set = stream_set_variable,
     .evaluate = stream_evaluate,
     .set_status = stream_set_status,
     .status = stream_status,
