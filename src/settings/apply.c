@@ -110,11 +110,14 @@ static void *field_of(
 static void run_setter(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
+    const struct setting *outer = apply->setting;
     void *field = field_of(apply, setting, directive);
 
     assert(setting->set != NULL);
+    apply->setting = setting;
     if (field != NULL)
-        setting->set(apply, setting, directive, field);
+        setting->set(apply, directive, field);
+    apply->setting = outer;
 }
 
 /* A protocol's default of any number of arguments is parsed as if it was written. */
@@ -274,13 +277,11 @@ static int apply_included(void *arg, struct conf_block *block)
     return 0;
 }
 
-int apply_include(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int apply_include(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     const char *pattern = apply_conf_path(apply, directive->args[0].text);
 
     CHECK_KIND(apply, APPLY_KIND);
-    (void)setting;
     (void)field;
     if (pattern == NULL)
         return -1;

@@ -32,6 +32,7 @@ struct apply {
     struct conf_report *report;
     const struct cycle_options *options;
     struct scope *scope;                      /* innermost block that is being applied */
+    const struct setting *setting;            /* row of the directive that is being set */
     const struct setting *tables[TABLES + 1]; /* ends with NULL */
     const struct conf_word *use;              /* word that named the mechanism, or NULL */
     const struct conf_directive *affinity;    /* worker_cpu_affinity, or NULL */
@@ -57,5 +58,4 @@ void apply_initial(struct apply *apply, struct scope *scope, const struct settin
 void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, void **features,
     unsigned at, const struct setting *table);
 /* The setter of `include`: applies the content of the files. */
-int apply_include(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int apply_include(struct apply *apply, const struct conf_directive *directive, void *field);

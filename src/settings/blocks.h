@@ -17,35 +17,29 @@ void core_finish_pid(struct apply *apply);
 void core_finish_control(struct apply *apply);
 
 /* error_log.c; the log of a configuration without `error_log`. */
-int error_log_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
-int error_log_set_rate_limit(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int error_log_set(struct apply *apply, const struct conf_directive *directive, void *field);
+int error_log_set_rate_limit(
+    struct apply *apply, const struct conf_directive *directive, void *field);
 void error_log_finish(struct apply *apply);
 
 /* events.c; the mechanisms' directives as rows (NULL after a report), and the choice of one. */
-int events_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
-int thread_pools_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int events_set(struct apply *apply, const struct conf_directive *directive, void *field);
+int thread_pools_set(struct apply *apply, const struct conf_directive *directive, void *field);
 const struct setting *events_mechanism_table(struct apply *apply);
 void events_finish(struct apply *apply);
 
 /* modules.c: load_module. */
-int modules_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int modules_set(struct apply *apply, const struct conf_directive *directive, void *field);
 
 /* stream.c; the stream block is applied after everything else. */
-int stream_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int stream_set(struct apply *apply, const struct conf_directive *directive, void *field);
 void stream_apply(struct apply *apply);
 /* stream.c; has the features warn of valid but doubtful settings. */
 void stream_warn(struct apply *apply);
 
 /* substitution.c: replaces environment variables in the arguments, if the configuration asks for
  * it; NULL after a report. */
-int substitution_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int substitution_set(struct apply *apply, const struct conf_directive *directive, void *field);
 const struct conf_directive *substitution_apply(
     struct apply *apply, const struct conf_directive *directive);
 

@@ -39,13 +39,11 @@ static void warn_of_user(struct apply *apply, const struct conf_directive *direc
             args[0].text, group);
 }
 
-static int set_user(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_user(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     const char *group = directive->arg_n > 1 ? directive->args[1].text : NULL, *wrong;
     bool of_group;
 
-    (void)setting;
     (void)field;
     if (geteuid() != 0) {
         report_warn(apply->report, &directive->name,
@@ -59,31 +57,29 @@ static int set_user(struct apply *apply, const struct setting *setting,
     return wrong == NULL ? 0 : set_bad_value(apply, directive, of_group ? 1 : 0, "%s", wrong);
 }
 
-static int set_pid(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_pid(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (set_path(apply, setting, directive, field) == -1)
+    if (set_path(apply, directive, field) == -1)
         return -1;
     paths_add(apply, "pid", PATH_PID, apply->cycle->core.pid, &directive->args[0]);
     return 0;
 }
 
-static int set_working_directory(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_working_directory(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (set_path(apply, setting, directive, field) == -1)
+    if (set_path(apply, directive, field) == -1)
         return -1;
     paths_add(apply, "working_directory", PATH_DIRECTORY, apply->cycle->core.working_directory,
         &directive->args[0]);
     return 0;
 }
 
-static int set_worker_processes(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_worker_processes(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     int64_t *n = field;
 
-    (void)setting;
     if (strcmp(directive->args[0].text, "auto") == 0) {
         *n = os_cpu_allowed("");
         if (*n > WORKERS_MAX)
@@ -96,8 +92,7 @@ static int set_worker_processes(struct apply *apply, const struct setting *setti
         apply, directive, 0, "expected a number between 1 and %d, or \"auto\"", WORKERS_MAX);
 }
 
-static int set_sandbox(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_sandbox(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     static const char *const names[] = {
         [SANDBOX_OFF] = "off",
@@ -106,18 +101,16 @@ static int set_sandbox(struct apply *apply, const struct setting *setting,
         NULL,
     };
 
-    (void)setting;
     apply->cycle->core.sandbox_given = directive->name.line != 0; /* not the default */
     return set_choice(apply, directive, names, "\"off\", \"on\" or \"strict\"", field);
 }
 
-static int set_cpu_affinity(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_cpu_affinity(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct core_settings *core = &apply->cycle->core;
     unsigned first = 0;
 
-    (void)setting;
     (void)field;
     if (strcmp(directive->args[0].text, "auto") == 0) {
         core->cpu_auto = true;
@@ -144,14 +137,12 @@ static int set_cpu_affinity(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-static int set_env(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_env(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct core_settings *core = &apply->cycle->core;
     const char *text = directive->args[0].text;
     const char **env;
 
-    (void)setting;
     (void)field;
     if (text[0] == '\0' || text[0] == '=')
         return set_bad_value(apply, directive, 0, "expected NAME or NAME=value");
@@ -163,14 +154,12 @@ static int set_env(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-static int set_control(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_control(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct core_settings *core = &apply->cycle->core;
     const char *text = directive->args[0].text, *path;
     bool is_path = strncmp(text, "unix:", 5) == 0 && text[5] != '\0';
 
-    (void)setting;
     (void)field;
     if (strcmp(text, "off") == 0) {
         core->control_off = true;
@@ -191,21 +180,20 @@ static int set_control(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-static int set_debug_points(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_debug_points(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     static const char *const names[] = { "stop", "abort", NULL };
     int64_t choice = 0;
 
-    (void)setting;
     if (set_choice(apply, directive, names, "\"stop\" or \"abort\"", &choice) == -1)
         return -1;
     *(int64_t *)field = choice == 0 ? LOG_POINT_STOP : LOG_POINT_ABORT;
     return 0;
 }
 
-static int set_max_draining(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_max_draining(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     const char *text = directive->args[0].text;
     int64_t any;
@@ -216,23 +204,22 @@ static int set_max_draining(struct apply *apply, const struct setting *setting,
     }
     if (number_parse(text, INT64_MIN, INT64_MAX, &any) == NUMBER_MALFORMED)
         return set_bad_value(apply, directive, 0, "expected a number, or \"auto\"");
-    return set_number(apply, setting, directive, field);
+    return set_number(apply, directive, field);
 }
 
-static int set_sigterm_shutdown(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_sigterm_shutdown(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     static const char *const names[] = { "fast", "graceful", NULL };
 
-    (void)setting;
     return set_choice(apply, directive, names, "\"fast\" or \"graceful\"", field);
 }
 
 /* Modules are checked from their load on. */
-static int set_debug_modules(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_debug_modules(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (set_flag(apply, setting, directive, field) == -1)
+    if (set_flag(apply, directive, field) == -1)
         return -1;
     if (*(int64_t *)field == 0)
         return 0;

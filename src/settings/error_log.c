@@ -63,22 +63,19 @@ int error_log_read(
     return 0;
 }
 
-int error_log_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int error_log_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct log_target target;
 
-    (void)setting;
     (void)field;
     return error_log_read(apply, directive, &target) == -1 ? -1 : add_target(apply, &target);
 }
 
-int error_log_set_rate_limit(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int error_log_set_rate_limit(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct core_settings *core = &apply->cycle->core;
 
-    (void)setting;
     (void)field;
     if (directive->arg_n == 1 && strcmp(directive->args[0].text, "off") == 0) {
         core->log_burst = 0;

@@ -13,13 +13,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-static int set_use(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_use(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     const struct mechanism *mechanism = mechanism_find(directive->args[0].text);
     const char *names[MECHANISMS_MAX + 1] = { NULL };
 
-    (void)setting;
     (void)field;
     for (int i = 0; mechanism_table[i] != NULL; i++)
         names[i] = mechanism_table[i]->name;
@@ -35,8 +33,7 @@ static int set_use(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-static int set_connections(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_connections(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct events_settings *events = &apply->cycle->events;
     const char *text = directive->args[0].text;
@@ -47,17 +44,16 @@ static int set_connections(struct apply *apply, const struct setting *setting,
         return 0;
     if (number_parse(text, INT64_MIN, INT64_MAX, &any) == NUMBER_MALFORMED)
         return set_bad_value(apply, directive, 0, "expected a number, or \"auto\"");
-    return set_number(apply, setting, directive, field);
+    return set_number(apply, directive, field);
 }
 
-static int set_debug_connection(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_debug_connection(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct events_settings *events = &apply->cycle->events;
     struct address_block found[LOOKUP_ADDRESSES_MAX], *blocks;
     unsigned n;
 
-    (void)setting;
     (void)field;
     if (lookup_clients(apply, directive, found, &n) == -1)
         return -1;
@@ -153,12 +149,10 @@ const struct setting *events_mechanism_table(struct apply *apply)
     return table;
 }
 
-int events_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int events_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct scope *scope = apply_alloc(apply, sizeof(*scope));
 
-    (void)setting;
     (void)field;
     if (scope == NULL)
         return -1;

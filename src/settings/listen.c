@@ -316,8 +316,7 @@ static int add_ports(struct apply *apply, const struct listen_address *listen,
     return 0;
 }
 
-int listen_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int listen_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct address addresses[LOOKUP_ADDRESSES_MAX];
     struct listen_address listen = {
@@ -331,7 +330,6 @@ int listen_set(struct apply *apply, const struct setting *setting,
     int status = find_addresses(apply, directive, &listen, addresses, &n, &last);
     const char *lacking;
 
-    (void)setting;
     (void)field;
     if (set_parameters(apply, directive, &listen) == -1 || status == -1)
         return -1;

@@ -33,8 +33,7 @@ struct listen_address {
     struct listen_address *options_of; /* in the first: the one with socket options, or NULL */
 };
 
-int listen_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int listen_set(struct apply *apply, const struct conf_directive *directive, void *field);
 
 /* Makes the cycle's listeners of the `listen` directives of all servers (ports.c). */
 void ports_build(struct apply *apply, struct scope *stream);

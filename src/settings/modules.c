@@ -142,12 +142,10 @@ static int load_one(struct apply *apply, const struct conf_word *word, const cha
     return 0;
 }
 
-int modules_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int modules_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     const char *path;
 
-    (void)setting;
     (void)field;
     if (directive->args[0].text[0] == '\0')
         return set_bad_value(apply, directive, 0, "expected a path");

@@ -15,8 +15,7 @@
 
 static const struct {
     unsigned char arguments, width;
-    int (*set)(struct apply *apply, const struct setting *setting,
-        const struct conf_directive *directive, void *field);
+    int (*set)(struct apply *apply, const struct conf_directive *directive, void *field);
 } values[] = {
     [FB_VALUE_NONE] = { 0, 0, set_nothing },
     [FB_VALUE_STRING] = { 1, sizeof(const char *), set_string },

@@ -27,10 +27,9 @@ static void list_names(const char *const *names, char *text, size_t size)
     }
 }
 
-int protocol_set_name(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int protocol_set_name(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    const char *const *names = setting->declared->names;
+    const char *const *names = apply->setting->declared->names;
     char expected[256];
 
     assert(names != NULL);
@@ -38,13 +37,11 @@ int protocol_set_name(struct apply *apply, const struct setting *setting,
     return set_choice(apply, directive, names, expected, field);
 }
 
-int protocol_set_target(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int protocol_set_target(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct fb_target *target = apply_alloc(apply, sizeof(*target));
     const char *text = apply_address(apply, directive->args[0].text), *wrong;
 
-    (void)setting;
     if (target == NULL || text == NULL)
         return -1;
     wrong = lookup_target(apply, text, target);
@@ -55,47 +52,43 @@ int protocol_set_target(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-int protocol_set_path(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int protocol_set_path(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     const char *text = directive->args[0].text;
 
-    (void)setting;
     *(const char **)field = *text == '\0' ? text : apply_path(apply, text);
     return *(const char **)field == NULL ? -1 : 0;
 }
 
 /* Returns the place in the configuration for a call of the SDK. */
-static struct fb_conf conf_at(
-    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
+static struct fb_conf conf_at(struct apply *apply, const struct conf_directive *directive)
 {
     return (struct fb_conf) {
         .apply = apply,
         .scope = apply->scope,
-        .protocol = setting->protocol,
+        .protocol = apply->setting->protocol,
         .directive = directive,
     };
 }
 
 /* A default has no place, and its words are gone when the setter returns. */
-int protocol_set_template(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int protocol_set_template(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    struct fb_conf conf = conf_at(apply, setting, directive);
+    struct fb_conf conf = conf_at(apply, directive);
     const char *text = directive->args[0].text;
 
-    if (scope_find(apply->scope, setting) != NULL)
+    if (scope_find(apply->scope, apply->setting) != NULL)
         *(const fb_template **)field =
             (const fb_template *)template_of(apply, &directive->args[0], text);
     else
-        *(const fb_template **)field = settings_template(&conf, setting->name, text);
+        *(const fb_template **)field = settings_template(&conf, apply->setting->name, text);
     return *(const fb_template **)field != NULL ? 0 : -1;
 }
 
-int protocol_set_custom(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int protocol_set_custom(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    struct fb_conf conf = conf_at(apply, setting, directive);
+    const struct setting *setting = apply->setting;
+    struct fb_conf conf = conf_at(apply, directive);
     const char **args = apply_alloc(apply, (directive->arg_n + 1) * sizeof(*args));
     unsigned errors = apply->report->error_n;
     int status;

@@ -68,10 +68,8 @@ int set_choice(struct apply *apply, const struct conf_directive *directive,
 
 static const char *const flags[] = { "off", "on", NULL };
 
-int set_flag(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int set_flag(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    (void)setting;
     return set_choice(apply, directive, flags, "\"on\" or \"off\"", field);
 }
 
@@ -84,9 +82,10 @@ static const char *unit_of(parse *parse_text)
     return parse_text == number_parse_msec ? " milliseconds" : "";
 }
 
-static int set_quantity(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, int64_t *field, parse *parse_text, const char *expected)
+static int set_quantity(struct apply *apply, const struct conf_directive *directive, int64_t *field,
+    parse *parse_text, const char *expected)
 {
+    const struct setting *setting = apply->setting;
     const char *text = directive->args[0].text;
     int64_t greatest = setting->greatest_value, any;
 
@@ -110,75 +109,63 @@ static int set_quantity(struct apply *apply, const struct setting *setting,
     }
 }
 
-int set_number(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int set_number(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    return set_quantity(apply, setting, directive, field, number_parse, "a number");
+    return set_quantity(apply, directive, field, number_parse, "a number");
 }
 
-int set_size(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int set_size(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     return set_quantity(
-        apply, setting, directive, field, number_parse_size, "a size such as 512, 16k or 1m");
+        apply, directive, field, number_parse_size, "a size such as 512, 16k or 1m");
 }
 
-int set_size_or_off(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int set_size_or_off(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
+    if (apply->setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
         *(int64_t *)field = 0;
         return 0;
     }
-    return set_size(apply, setting, directive, field);
+    return set_size(apply, directive, field);
 }
 
-int set_msec(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int set_msec(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
+    if (apply->setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
         *(int64_t *)field = 0;
         return 0;
     }
     return set_quantity(
-        apply, setting, directive, field, number_parse_msec, "a time such as 500ms, 30s or 1h 30m");
+        apply, directive, field, number_parse_msec, "a time such as 500ms, 30s or 1h 30m");
 }
 
-int set_usec(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int set_usec(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     if (strcmp(directive->args[0].text, "off") == 0) {
         *(int64_t *)field = 0;
         return 0;
     }
-    return set_quantity(
-        apply, setting, directive, field, number_parse_usec, "a time such as 50us or 1ms");
+    return set_quantity(apply, directive, field, number_parse_usec, "a time such as 50us or 1ms");
 }
 
-int set_string(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int set_string(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     (void)apply;
-    (void)setting;
     *(const char **)field = directive->args[0].text;
     return 0;
 }
 
-int set_path(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int set_path(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    (void)setting;
     if (directive->args[0].text[0] == '\0')
         return set_bad_value(apply, directive, 0, "expected a path");
     *(const char **)field = apply_path(apply, directive->args[0].text);
     return *(const char **)field == NULL ? -1 : 0;
 }
 
-int set_nothing(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int set_nothing(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     (void)apply;
-    (void)setting;
     (void)directive;
     (void)field;
     return 0;

@@ -6,26 +6,18 @@
 #include "base/compiler.h"
 #include "settings/setting.h"
 
-int set_flag(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
-int set_number(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
-int set_size(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
-int set_size_or_off(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive,
+int set_flag(struct apply *apply, const struct conf_directive *directive, void *field);
+int set_number(struct apply *apply, const struct conf_directive *directive, void *field);
+int set_size(struct apply *apply, const struct conf_directive *directive, void *field);
+int set_size_or_off(struct apply *apply, const struct conf_directive *directive,
     void *field); /* takes "off", too, where the least value is 0 */
-int set_msec(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive,
+int set_msec(struct apply *apply, const struct conf_directive *directive,
     void *field); /* takes "off", too, where the least value is 0 */
-int set_usec(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field); /* takes "off", too */
-int set_string(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
-int set_path(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
-int set_nothing(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int set_usec(struct apply *apply, const struct conf_directive *directive,
+    void *field); /* takes "off", too */
+int set_string(struct apply *apply, const struct conf_directive *directive, void *field);
+int set_path(struct apply *apply, const struct conf_directive *directive, void *field);
+int set_nothing(struct apply *apply, const struct conf_directive *directive, void *field);
 /* Sets the index of the argument among the names, in letters of either case, as in nginx; among
  * names that differ only in case, the exact spelling wins. */
 int set_choice(struct apply *apply, const struct conf_directive *directive,

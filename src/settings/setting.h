@@ -34,8 +34,7 @@ struct setting {
     bool parts;                /* consists of parts: an unwritten part has a default */
     bool finds_master;         /* applied even where only the way to the master is wanted (-s) */
     /* Sets the value: 0, or -1 after a report. `field` is the context's struct + offset. */
-    int (*set)(struct apply *apply, const struct setting *setting,
-        const struct conf_directive *directive, void *field);
+    int (*set)(struct apply *apply, const struct conf_directive *directive, void *field);
     size_t offset, size; /* place of the field; a size is needed only to inherit it */
     int64_t least_value, greatest_value;
     const char *initial; /* default: set as if it had been written; NULL: see `unset` */

@@ -9,15 +9,13 @@
 #include "settings/protocol.h"
 #include "settings/template.h"
 
-static int set_server(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_server(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct scope *stream = apply->scope;
     struct scope *scope = apply_alloc(apply, sizeof(*scope));
     struct server *server = apply_alloc(apply, sizeof(*server));
     unsigned errors;
 
-    (void)setting;
     (void)field;
     if (scope == NULL || server == NULL)
         return -1;
@@ -44,10 +42,8 @@ const struct setting stream_rows[] = {
 };
 
 /* Stores the block until all modules are loaded, wherever load_module stands. */
-int stream_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int stream_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    (void)setting;
     (void)field;
     apply->stream = directive;
     return 0;

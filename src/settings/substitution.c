@@ -22,8 +22,7 @@ static const struct conf_directive *find_earlier(
     return NULL;
 }
 
-int substitution_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int substitution_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     const struct conf_file *file = directive->name.file;
     const struct conf_directive *earlier = find_earlier(apply, directive);
@@ -31,15 +30,16 @@ int substitution_set(struct apply *apply, const struct setting *setting,
     if (earlier != NULL) {
         report_error(apply->report, &directive->name,
             "\"%s\" must stand before all other directives, and \"%s\" stands before it",
-            setting->name, earlier->name.text);
+            directive->name.text, earlier->name.text);
         return -1;
     }
     if (file != NULL && file->includer != NULL) { /* a default stands in no file */
         report_error(apply->report, &directive->name,
-            "\"%s\" must stand in the main file, not in one that it includes", setting->name);
+            "\"%s\" must stand in the main file, not in one that it includes",
+            directive->name.text);
         return -1;
     }
-    return set_flag(apply, setting, directive, field);
+    return set_flag(apply, directive, field);
 }
 
 /* Copies a directive with all words; NULL after a report. */

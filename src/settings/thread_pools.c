@@ -74,8 +74,7 @@ static int set_options(
     return 0;
 }
 
-int thread_pools_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int thread_pools_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct fb_pool *first = &apply->cycle->core.pool, *pool;
     const char *name = directive->args[0].text;
@@ -83,7 +82,7 @@ int thread_pools_set(struct apply *apply, const struct setting *setting,
     (void)field;
     if (first->name == NULL) { /* unwritten parts have their defaults */
         first->name = DEFAULT_POOL;
-        apply_initial(apply, apply->scope, setting);
+        apply_initial(apply, apply->scope, apply->setting);
     }
     pool = (struct fb_pool *)core_find_pool(&apply->cycle->core, name);
     if (pool != NULL && pool->written)

@@ -24,8 +24,7 @@ static const struct variable *defined(struct block *block)
 static const struct variable_row *const no_tables[] = { variables_builtin, NULL };
 
 void block_read(struct block *block, const char *head,
-    int (*set)(struct apply *apply, const struct setting *setting,
-        const struct conf_directive *directive, void *field),
+    int (*set)(struct apply *apply, const struct conf_directive *directive, void *field),
     const uint8_t *data, size_t size)
 {
     const uint8_t *nul = memchr(data, '\0', size);
@@ -52,7 +51,7 @@ void block_read(struct block *block, const char *head,
     block->directive = parse(block, text, strlen(text));
     if (block->directive == NULL)
         return;
-    require((set(&block->apply, NULL, block->directive, NULL) == -1) == (block->report.error_n > 0),
+    require((set(&block->apply, block->directive, NULL) == -1) == (block->report.error_n > 0),
         "what is refused is reported");
     block->variable = defined(block);
 }

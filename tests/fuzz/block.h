@@ -21,8 +21,7 @@ struct block {
 /* `head` is the directive before its brace, which defines $v by the setter. The setter may not read
  * files: a block with the word "include" is none. */
 void block_read(struct block *block, const char *head,
-    int (*set)(struct apply *apply, const struct setting *setting,
-        const struct conf_directive *directive, void *field),
+    int (*set)(struct apply *apply, const struct conf_directive *directive, void *field),
     const uint8_t *data, size_t size);
 void block_free(struct block *block);
 /* Returns what is to be looked up next, *n bytes; NULL: there is no more. */

@@ -45,15 +45,14 @@ static void warn_of_unreached(
         "this rule is never reached: \"%s all\" stands before it", access->all->name.text);
 }
 
-static int access_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int access_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct access_setting **access = field;
     struct access_rule *rule = apply_alloc(apply, sizeof(*rule));
 
     if (rule == NULL || set_block(apply, directive, &rule->block) == -1)
         return -1;
-    rule->allows = strcmp(setting->name, "allow") == 0;
+    rule->allows = strcmp(apply->setting->name, "allow") == 0;
     if (*access == NULL) {
         *access = apply_alloc(apply, sizeof(**access));
         if (*access == NULL)

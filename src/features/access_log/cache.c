@@ -239,13 +239,12 @@ static int set_part(struct apply *apply, const struct conf_directive *directive,
     return set_bad_value(apply, directive, arg, CACHE_EXPECTED);
 }
 
-int open_log_file_cache_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int open_log_file_cache_set(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct access_log_conf *conf;
     struct access_cache_setting *cache;
 
-    (void)setting;
     *(const struct access_cache_setting **)field = NULL;
     if (strcmp(directive->args[0].text, "off") == 0)
         return directive->arg_n == 1 ? 0 : set_bad_value(apply, directive, 1, CACHE_EXPECTED);

@@ -35,5 +35,5 @@ void access_cache_give(struct access_cache *cache, struct log_target *file);
 void access_cache_clear(struct access_cache *cache);
 
 /* The directive `open_log_file_cache`. */
-int open_log_file_cache_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int open_log_file_cache_set(
+    struct apply *apply, const struct conf_directive *directive, void *field);

@@ -265,14 +265,12 @@ static int set_off(
     return 0;
 }
 
-static int access_log_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int access_log_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct access_logs_setting *logs = field;
     struct parameters parameters = { 0 };
     struct access_log *log;
 
-    (void)setting;
     if (strcmp(directive->args[0].text, "off") == 0)
         return set_off(apply, directive, logs);
     if (directive->arg_n < 2) {

@@ -139,14 +139,12 @@ const char *log_format_nearest(const struct apply *apply, const char *name)
     return nearest_name(name, next_name, &format);
 }
 
-int log_format_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int log_format_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
     struct line_format *format = apply_alloc(apply, sizeof(*format));
     unsigned first = 1;
 
-    (void)setting;
     (void)field;
     if (format == NULL)
         return -1;

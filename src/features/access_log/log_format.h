@@ -24,8 +24,7 @@ RB_HEAD(line_formats, line_format);
 char *log_format_write(const struct line_format *format, struct fb_conn *conn, char *p, char *end);
 
 /* The directive: all strings become one list of texts and variables. */
-int log_format_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int log_format_set(struct apply *apply, const struct conf_directive *directive, void *field);
 /* Returns the format of the name, or NULL. */
 const struct line_format *log_format_find(const struct apply *apply, const char *name);
 /* Returns the format with the name nearest to an unknown name, or NULL. */

@@ -50,13 +50,12 @@ static int compare_destinations(
 RB_GENERATE_INTERNAL(error_destinations, error_destination, node, compare_destinations,
     static __attribute__((unused)))
 
-static int error_log_set_server(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int error_log_set_server(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct error_log_setting **logs = field;
     struct error_log *log = apply_alloc(apply, sizeof(*log));
 
-    (void)setting;
     if (log == NULL || error_log_read(apply, directive, &log->target) == -1)
         return -1;
     log->text = log->target.path != NULL ? log->target.path : directive->args[0].text;

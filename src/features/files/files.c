@@ -22,8 +22,7 @@ static int set_aio_pool(struct apply *apply, const struct conf_directive *direct
     return 0;
 }
 
-static int set_aio(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_aio(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     static const char *const names[] = {
         [FB_AIO_OFF] = "off",
@@ -35,7 +34,6 @@ static int set_aio(struct apply *apply, const struct setting *setting,
     size_t n = strlen(names[FB_AIO_THREADS]);
     struct aio_setting *aio = field;
 
-    (void)setting;
     if (strncmp(text, names[FB_AIO_THREADS], n) == 0 && text[n] == '=')
         return set_aio_pool(apply, directive, text + n, aio);
     if (set_choice(apply, directive, names, "\"on\", \"threads\" or \"off\"", &aio->way) == -1)
@@ -48,12 +46,11 @@ static int set_aio(struct apply *apply, const struct setting *setting,
 }
 
 /* The alignment of memory is a power of two. */
-static int set_alignment(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_alignment(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     const int64_t *alignment = field;
 
-    if (set_size(apply, setting, directive, field) == -1)
+    if (set_size(apply, directive, field) == -1)
         return -1;
     if ((*alignment & (*alignment - 1)) != 0)
         return set_bad_value(apply, directive, 0, "expected a power of two");

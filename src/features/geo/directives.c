@@ -284,8 +284,7 @@ static const struct variable *find_source(
     return template_use(apply, &directive->name, usual, strlen(usual));
 }
 
-static int geo_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int geo_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct geo *geo = apply_alloc(apply, sizeof(*geo));
     struct geo_reading reading = {
@@ -296,7 +295,6 @@ static int geo_set(struct apply *apply, const struct setting *setting,
     struct variable *variable;
     int rc = -1;
 
-    (void)setting;
     (void)field;
     reading.v4.arena = reading.v6.arena = reading.arena;
     if (geo == NULL || reading.arena == NULL) {

@@ -162,8 +162,7 @@ static void read_entry(struct entries *entries, const struct conf_directive *ent
         read_bytes(entries->apply, &entry->args[0], &match->send);
 }
 
-int match_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int match_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
     struct match_list *list = &conf->matches;
@@ -173,7 +172,6 @@ int match_set(struct apply *apply, const struct setting *setting,
         .match = match,
     };
 
-    (void)setting;
     (void)field;
     if (match == NULL)
         return -1;

@@ -40,7 +40,6 @@ bool match_expects(const struct match *match);
 enum match_result match_test(
     const struct match *match, struct fb_conn *conn, const char *p, size_t n);
 
-int match_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int match_set(struct apply *apply, const struct conf_directive *directive, void *field);
 /* Returns the block of the name, from any place; NULL: none so far. */
 const struct match *match_find(const struct match_list *list, const char *name);

@@ -148,12 +148,10 @@ static bool is_off(const struct conf_directive *directive)
     return directive->arg_n == 1 && strcmp(directive->args[0].text, "off") == 0;
 }
 
-static int lifetime_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int lifetime_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct lifetime_setting *lifetime = field;
 
-    (void)setting;
     *lifetime = (struct lifetime_setting) { .time = 0 };
     if (is_off(directive))
         return 0;
@@ -176,12 +174,11 @@ static int lifetime_set(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-static int lifetime_set_rate(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int lifetime_set_rate(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct rate_setting *rate = field;
 
-    (void)setting;
     *rate = (struct rate_setting) { .grace = RATE_GRACE_MS };
     if (is_off(directive))
         return 0;

@@ -68,15 +68,14 @@ static int declare_zone(
     return -1;
 }
 
-static int limit_conn_set_zone(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int limit_conn_set_zone(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     const char *text = directive->args[1].text, *colon;
     struct limit_zone *zone;
     const char *name;
     int64_t size;
 
-    (void)setting;
     (void)field;
     if (strncmp(text, "zone=", 5) != 0)
         return set_bad_value(apply, directive, 1, ZONE_EXPECTED);
@@ -132,13 +131,11 @@ static struct limit_rule *add_rule(
     return rule;
 }
 
-static int limit_conn_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int limit_conn_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct limit_rule *rule;
     int64_t most;
 
-    (void)setting;
     switch (number_parse(directive->args[1].text, 1, SHM_LIMIT_MOST, &most)) {
     case NUMBER_OK:
         break;
@@ -173,15 +170,14 @@ static bool parse_rate(const char *text, uint64_t *interval_ns)
     return true;
 }
 
-static int limit_conn_set_rate(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int limit_conn_set_rate(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct shm_limit_rate rate;
     struct limit_rule *rule;
     int64_t burst = 0;
     uint64_t most;
 
-    (void)setting;
     if (!parse_rate(directive->args[1].text, &rate.interval_ns))
         return set_bad_value(apply, directive, 1, RATE_EXPECTED);
     if (directive->arg_n == 3 &&
@@ -200,12 +196,11 @@ static int limit_conn_set_rate(struct apply *apply, const struct setting *settin
     return 0;
 }
 
-static int limit_conn_set_log_level(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int limit_conn_set_log_level(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     static const char *const names[] = { "info", "notice", "warn", "error", NULL };
 
-    (void)setting;
     return set_choice(
         apply, directive, names, "\"info\", \"notice\", \"warn\" or \"error\"", field);
 }

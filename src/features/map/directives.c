@@ -207,19 +207,16 @@ static int finish_tables(struct map_reading *reading)
 }
 
 /* The size of a table comes from the number of entries. */
-static int map_set_hash_size(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int map_set_hash_size(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    const struct setting any = { .least_value = 0, .greatest_value = INT32_MAX };
     int64_t number;
 
-    (void)setting;
     (void)field;
-    return set_number(apply, &any, directive, &number);
+    return set_number(apply, directive, &number);
 }
 
-static int map_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int map_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     const struct conf_word nothing = { .text = "" };
     struct map *map = apply_alloc(apply, sizeof(*map));
@@ -230,7 +227,6 @@ static int map_set(struct apply *apply, const struct setting *setting,
     struct variable *variable;
     int rc;
 
-    (void)setting;
     (void)field;
     if (map == NULL)
         return -1;
@@ -252,12 +248,14 @@ static int map_set(struct apply *apply, const struct setting *setting,
 static const struct setting rows[] = {
     { "map", CONTEXT_STREAM, 2, 2, .set = map_set, .block = true, .repeats = true,
         .unset = "none" },
-    { "map_hash_bucket_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size, .initial = "64" },
-    { "map_hash_max_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size, .initial = "2048" },
+    { "map_hash_bucket_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,
+        .greatest_value = INT32_MAX, .initial = "64" },
+    { "map_hash_max_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,
+        .greatest_value = INT32_MAX, .initial = "2048" },
     { "variables_hash_bucket_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,
-        .initial = "64" },
+        .greatest_value = INT32_MAX, .initial = "64" },
     { "variables_hash_max_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,
-        .initial = "1024" },
+        .greatest_value = INT32_MAX, .initial = "1024" },
     { .name = NULL },
 };
 

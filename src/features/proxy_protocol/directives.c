@@ -33,13 +33,11 @@ static struct address_block *add_block(struct apply *apply, struct trusted_setti
     return &trusted->blocks[n];
 }
 
-static int realip_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int realip_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct address_block found[LOOKUP_ADDRESSES_MAX], *block;
     unsigned n;
 
-    (void)setting;
     if (lookup_clients(apply, directive, found, &n) == -1)
         return -1;
     for (unsigned i = 0; i < n; i++) {

@@ -105,13 +105,11 @@ static int set_arguments(
     return 0;
 }
 
-int resolver_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int resolver_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct names_setting *last = &apply->cycle->stream.system;
     struct names_setting *resolver = apply_alloc(apply, sizeof(*resolver));
 
-    (void)setting;
     if (resolver == NULL)
         return -1;
     if (!names_client_built()) {

@@ -4,8 +4,7 @@
 
 #include "settings/apply.h"
 
-int resolver_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int resolver_set(struct apply *apply, const struct conf_directive *directive, void *field);
 /* Notes that groups of servers, or sessions, ask the resolver: workers will have the resolver
  * then. */
 void resolver_use(

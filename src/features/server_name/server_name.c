@@ -103,12 +103,10 @@ static int add_name(struct apply *apply, const struct conf_directive *directive,
     return 0;
 }
 
-static int server_name_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int server_name_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     int status = 0;
 
-    (void)setting;
     (void)field;
     for (unsigned arg = 0; arg < directive->arg_n; arg++)
         if (add_name(apply, directive, arg) == -1)

@@ -54,13 +54,11 @@ struct variable *set_define(struct apply *apply, const struct conf_word *word,
     return variable;
 }
 
-static int set_variable(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_variable(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct set_commands *commands = field;
     struct set_command *command = apply_alloc(apply, sizeof(*command));
 
-    (void)setting;
     if (command == NULL)
         return -1;
     command->variable = set_define(apply, &directive->args[0], get_nothing);

@@ -166,8 +166,8 @@ static unsigned count_entries(const struct conf_directive *directive)
     return n;
 }
 
-static int split_clients_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int split_clients_set(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct split_clients *split = apply_alloc(apply, sizeof(*split));
     struct split_reading reading = {
@@ -177,7 +177,6 @@ static int split_clients_set(struct apply *apply, const struct setting *setting,
     struct variable *variable;
     int rc;
 
-    (void)setting;
     (void)field;
     if (split == NULL || reading.parts == NULL)
         return -1;

@@ -6,14 +6,14 @@
 #include <string.h>
 
 /* "off" is an unreachable limit; 0 stands for the protocol's limit. */
-static int set_output_limit(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_output_limit(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     if (strcmp(directive->args[0].text, "off") == 0) {
         *(int64_t *)field = INT64_MAX;
         return 0;
     }
-    return set_size(apply, setting, directive, field);
+    return set_size(apply, directive, field);
 }
 
 #define VALUE(member) .offset = offsetof(struct server_settings, member), .size = sizeof(int64_t)

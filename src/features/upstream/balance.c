@@ -32,12 +32,11 @@ static struct upstream_balance *begin_balance(
     return &block->upstream->balance;
 }
 
-int upstream_balance_set_hash(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int upstream_balance_set_hash(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct upstream_balance *balance = begin_balance(apply, directive, field);
 
-    (void)setting;
     balance->key = template_of(apply, &directive->args[0], directive->args[0].text);
     balance->consistent = directive->arg_n == 2;
     if (balance->consistent && strcmp(directive->args[1].text, "consistent") != 0)
@@ -45,10 +44,9 @@ int upstream_balance_set_hash(struct apply *apply, const struct setting *setting
     return balance->key != NULL ? 0 : -1;
 }
 
-int upstream_balance_set_least_conn(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int upstream_balance_set_least_conn(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    (void)setting;
     begin_balance(apply, directive, field);
     return 0;
 }
@@ -63,12 +61,11 @@ static bool find_time(const char *text, enum upstream_time *time)
     return false;
 }
 
-int upstream_balance_set_least_time(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int upstream_balance_set_least_time(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct upstream_balance *balance = begin_balance(apply, directive, field);
 
-    (void)setting;
     if (!find_time(directive->args[0].text, &balance->time))
         return set_bad_name(
             apply, directive, 0, times, "\"connect\", \"first_byte\" or \"last_byte\"");
@@ -78,13 +75,12 @@ int upstream_balance_set_least_time(struct apply *apply, const struct setting *s
     return 0;
 }
 
-int upstream_balance_set_random(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int upstream_balance_set_random(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct upstream_balance *balance = begin_balance(apply, directive, field);
     const char *method;
 
-    (void)setting;
     balance->two = directive->arg_n > 0;
     if (balance->two && strcmp(directive->args[0].text, "two") != 0)
         return set_bad_value(apply, directive, 0, "expected \"two\"");

@@ -222,15 +222,13 @@ static void note_parameters(
     block->has_primary = block->has_primary || !is_backup;
 }
 
-int upstream_server_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+int upstream_server_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct upstream_server *server = upstream_server_make(apply);
     struct upstream_block *block = field;
     const char *wrong;
     int status;
 
-    (void)setting;
     if (server == NULL)
         return -1;
     server->word = &directive->args[0];

@@ -63,14 +63,12 @@ static struct upstream_zone_use *find_zone(struct apply *apply, const struct con
     return use;
 }
 
-static int set_zone(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_zone(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct zone_member *member = apply_alloc(apply, sizeof(*member));
     struct upstream_zone_use *use;
     int64_t size = 0;
 
-    (void)setting;
     if (directive->args[0].text[0] == '\0')
         return set_bad_value(apply, directive, 0, "expected the name of a zone");
     if (directive->arg_n == 2 &&
@@ -98,13 +96,11 @@ static int set_zone(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-static int set_queue(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int set_queue(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct upstream *upstream = ((struct upstream_block *)field)->upstream;
     int64_t most;
 
-    (void)setting;
     if (number_parse(directive->args[0].text, 1, QUEUE_MOST, &most) != NUMBER_OK)
         return set_bad_value(apply, directive, 0, "expected a number of sessions, at least 1");
     upstream->queue = (uint32_t)most;
@@ -116,15 +112,15 @@ static int set_queue(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-static int upstream_set_drop(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int upstream_set_drop(
+    struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct upstream_drop *drop = field;
     const char *over;
     int64_t on;
 
     *drop = (struct upstream_drop) { .way = UPSTREAM_DROP_OFF };
-    if (set_flag(apply, setting, directive, &on) == -1)
+    if (set_flag(apply, directive, &on) == -1)
         return -1;
     if (on)
         drop->way = UPSTREAM_DROP_ON;
@@ -179,8 +175,7 @@ static void check_block(
             block->upstream->name);
 }
 
-static int upstream_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
+static int upstream_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct upstream *upstream = apply_alloc(apply, sizeof(*upstream));
     struct upstream_block block = { .upstream = upstream };
@@ -188,7 +183,6 @@ static int upstream_set(struct apply *apply, const struct setting *setting,
     unsigned errors = apply->report->error_n;
     struct scope scope;
 
-    (void)setting;
     (void)field;
     if (upstream == NULL)
         return -1;

@@ -44,8 +44,7 @@ struct upstream_entry {
 
 /* server.c: `server` of the block; a server with all its defaults (NULL after a report); and the
  * server's place, an address or a name, from text: NULL, or the text of a mistake. */
-int upstream_server_set(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int upstream_server_set(struct apply *apply, const struct conf_directive *directive, void *field);
 struct upstream_server *upstream_server_make(struct apply *apply);
 const char *upstream_server_parse(
     struct apply *apply, const char *text, struct upstream_server *server);
@@ -55,14 +54,14 @@ void upstream_server_add(
 
 /* balance.c: the balancers; and whether the servers' parameters are for that of the block,
  * whichever comes first. */
-int upstream_balance_set_hash(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
-int upstream_balance_set_least_conn(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
-int upstream_balance_set_least_time(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
-int upstream_balance_set_random(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
+int upstream_balance_set_hash(
+    struct apply *apply, const struct conf_directive *directive, void *field);
+int upstream_balance_set_least_conn(
+    struct apply *apply, const struct conf_directive *directive, void *field);
+int upstream_balance_set_least_time(
+    struct apply *apply, const struct conf_directive *directive, void *field);
+int upstream_balance_set_random(
+    struct apply *apply, const struct conf_directive *directive, void *field);
 void upstream_balance_check(struct apply *apply, const struct upstream_block *block);
 
 /* find.c: Adds a group to the configuration; -1: the name is taken, or no memory, after a
