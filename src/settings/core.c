@@ -57,21 +57,13 @@ static int set_user(struct apply *apply, const struct conf_directive *directive,
     return wrong == NULL ? 0 : set_bad_value(apply, directive, of_group ? 1 : 0, "%s", wrong);
 }
 
-static int set_pid(struct apply *apply, const struct conf_directive *directive, void *field)
+static int set_noted_path(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (set_path(apply, directive, field) == -1)
-        return -1;
-    paths_add(apply, "pid", PATH_PID, apply->cycle->core.pid, &directive->args[0]);
-    return 0;
-}
+    enum path_use use = strcmp(apply->setting->name, "pid") == 0 ? PATH_PID : PATH_DIRECTORY;
 
-static int set_working_directory(
-    struct apply *apply, const struct conf_directive *directive, void *field)
-{
     if (set_path(apply, directive, field) == -1)
         return -1;
-    paths_add(apply, "working_directory", PATH_DIRECTORY, apply->cycle->core.working_directory,
-        &directive->args[0]);
+    paths_add(apply, apply->setting->name, use, *(const char **)field, &directive->args[0]);
     return 0;
 }
 
@@ -94,24 +86,16 @@ static int set_worker_processes(
 
 static int set_sandbox(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    static const char *const names[] = {
-        [SANDBOX_OFF] = "off",
-        [SANDBOX_ON] = "on",
-        [SANDBOX_STRICT] = "strict",
-        NULL,
-    };
-
     apply->cycle->core.sandbox_given = directive->name.line != 0; /* not the default */
-    return set_choice(apply, directive, names, "\"off\", \"on\" or \"strict\"", field);
+    return set_name(apply, directive, field);
 }
 
 static int set_cpu_affinity(
     struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    struct core_settings *core = &apply->cycle->core;
+    struct core_settings *core = field;
     unsigned first = 0;
 
-    (void)field;
     if (strcmp(directive->args[0].text, "auto") == 0) {
         core->cpu_auto = true;
         first = 1;
@@ -139,11 +123,10 @@ static int set_cpu_affinity(
 
 static int set_env(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    struct core_settings *core = &apply->cycle->core;
+    struct core_settings *core = field;
     const char *text = directive->args[0].text;
     const char **env;
 
-    (void)field;
     if (text[0] == '\0' || text[0] == '=')
         return set_bad_value(apply, directive, 0, "expected NAME or NAME=value");
     env = apply_grow(apply, core->env, core->env_n, sizeof(*env));
@@ -156,11 +139,10 @@ static int set_env(struct apply *apply, const struct conf_directive *directive, 
 
 static int set_control(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    struct core_settings *core = &apply->cycle->core;
+    struct core_settings *core = field;
     const char *text = directive->args[0].text, *path;
     bool is_path = strncmp(text, "unix:", 5) == 0 && text[5] != '\0';
 
-    (void)field;
     if (strcmp(text, "off") == 0) {
         core->control_off = true;
         return 0;
@@ -183,10 +165,9 @@ static int set_control(struct apply *apply, const struct conf_directive *directi
 static int set_debug_points(
     struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    static const char *const names[] = { "stop", "abort", NULL };
-    int64_t choice = 0;
+    int64_t choice;
 
-    if (set_choice(apply, directive, names, "\"stop\" or \"abort\"", &choice) == -1)
+    if (set_name(apply, directive, &choice) == -1)
         return -1;
     *(int64_t *)field = choice == 0 ? LOG_POINT_STOP : LOG_POINT_ABORT;
     return 0;
@@ -195,24 +176,13 @@ static int set_debug_points(
 static int set_max_draining(
     struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    const char *text = directive->args[0].text;
-    int64_t any;
+    bool is_auto;
 
-    if (strcmp(text, "auto") == 0) {
+    if (set_number_or_auto(apply, directive, field, &is_auto) == -1)
+        return -1;
+    if (is_auto)
         *(int64_t *)field = -1; /* see sizing_finish() */
-        return 0;
-    }
-    if (number_parse(text, INT64_MIN, INT64_MAX, &any) == NUMBER_MALFORMED)
-        return set_bad_value(apply, directive, 0, "expected a number, or \"auto\"");
-    return set_number(apply, directive, field);
-}
-
-static int set_sigterm_shutdown(
-    struct apply *apply, const struct conf_directive *directive, void *field)
-{
-    static const char *const names[] = { "fast", "graceful", NULL };
-
-    return set_choice(apply, directive, names, "\"fast\" or \"graceful\"", field);
+    return 0;
 }
 
 /* Modules are checked from their load on. */
@@ -235,6 +205,8 @@ static int set_debug_modules(
     return -1;
 }
 
+static_assert(SANDBOX_OFF == 0 && SANDBOX_ON == 1 && SANDBOX_STRICT == 2, "in the order of names");
+
 #define CORE(member) .offset = offsetof(struct core_settings, member)
 
 const struct setting core_table[] = {
@@ -244,7 +216,7 @@ const struct setting core_table[] = {
     { "debug_modules", CONTEXT_MAIN, 1, 1, .set = set_debug_modules, CORE(debug_modules),
         .initial = "off" },
     { "debug_points", CONTEXT_MAIN, 1, 1, .set = set_debug_points, CORE(debug_points),
-        .unset = "none" },
+        .names = (const char *const[]) { "stop", "abort", NULL }, .unset = "none" },
     { "env", CONTEXT_MAIN, 1, 1, .set = set_env, .repeats = true, .unset = "TZ" },
     { "env_substitution", CONTEXT_MAIN, 1, 1, .set = substitution_set, CORE(env_substitution),
         .finds_master = true, .initial = "off" },
@@ -262,11 +234,12 @@ const struct setting core_table[] = {
         CORE(max_draining_workers), .greatest_value = INT_MAX, .initial = "auto" },
     { "max_generations", CONTEXT_MAIN, 1, 1, .set = set_number, CORE(max_generations),
         .greatest_value = INT_MAX, .initial = "0" },
-    { "pid", CONTEXT_MAIN, 1, 1, .set = set_pid, CORE(pid), .finds_master = true,
+    { "pid", CONTEXT_MAIN, 1, 1, .set = set_noted_path, CORE(pid), .finds_master = true,
         .unset = "@runstatedir@/forkbeard.pid" },
-    { "sandbox", CONTEXT_MAIN, 1, 1, .set = set_sandbox, CORE(sandbox), .initial = "on" },
-    { "sigterm_shutdown", CONTEXT_MAIN, 1, 1, .set = set_sigterm_shutdown, CORE(sigterm_graceful),
-        .initial = "fast" },
+    { "sandbox", CONTEXT_MAIN, 1, 1, .set = set_sandbox, CORE(sandbox),
+        .names = (const char *const[]) { "off", "on", "strict", NULL }, .initial = "on" },
+    { "sigterm_shutdown", CONTEXT_MAIN, 1, 1, .set = set_name, CORE(sigterm_graceful),
+        .names = (const char *const[]) { "fast", "graceful", NULL }, .initial = "fast" },
     { "stream", CONTEXT_MAIN, 0, 0, .set = stream_set, .block = true, .unset = "none" },
     { "thread_pool", CONTEXT_MAIN, 2, 3, .set = thread_pools_set, .repeats = true,
         .initial = "default threads=32 max_queue=65536" },
@@ -288,8 +261,8 @@ const struct setting core_table[] = {
         .initial = "30s" },
     { "worker_watchdog", CONTEXT_MAIN, 1, 1, .set = set_msec, CORE(worker_watchdog),
         .initial = "60s" },
-    { "working_directory", CONTEXT_MAIN, 1, 1, .set = set_working_directory,
-        CORE(working_directory), .unset = "none" },
+    { "working_directory", CONTEXT_MAIN, 1, 1, .set = set_noted_path, CORE(working_directory),
+        .unset = "none" },
     { .name = NULL },
 };
 

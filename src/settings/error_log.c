@@ -74,9 +74,8 @@ int error_log_set(struct apply *apply, const struct conf_directive *directive, v
 int error_log_set_rate_limit(
     struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    struct core_settings *core = &apply->cycle->core;
+    struct core_settings *core = field;
 
-    (void)field;
     if (directive->arg_n == 1 && strcmp(directive->args[0].text, "off") == 0) {
         core->log_burst = 0;
         return 0;

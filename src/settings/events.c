@@ -35,26 +35,16 @@ static int set_use(struct apply *apply, const struct conf_directive *directive, 
 
 static int set_connections(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    struct events_settings *events = &apply->cycle->events;
-    const char *text = directive->args[0].text;
-    int64_t any;
-
-    events->connections_auto = strcmp(text, "auto") == 0;
-    if (events->connections_auto)
-        return 0;
-    if (number_parse(text, INT64_MIN, INT64_MAX, &any) == NUMBER_MALFORMED)
-        return set_bad_value(apply, directive, 0, "expected a number, or \"auto\"");
-    return set_number(apply, directive, field);
+    return set_number_or_auto(apply, directive, field, &apply->cycle->events.connections_auto);
 }
 
 static int set_debug_connection(
     struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    struct events_settings *events = &apply->cycle->events;
+    struct events_settings *events = field;
     struct address_block found[LOOKUP_ADDRESSES_MAX], *blocks;
     unsigned n;
 
-    (void)field;
     if (lookup_clients(apply, directive, found, &n) == -1)
         return -1;
     blocks = apply_alloc(apply, (events->debug_n + n) * sizeof(*blocks));

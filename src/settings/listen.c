@@ -17,105 +17,35 @@
 #include <strings.h>
 
 #define FD_PREFIX "fd:"
-#define DEFAULT_SERVER "default_server"
 
+/* A parameter: "backlog=" takes a value, "reuseport" none. */
 struct parameter {
-    const char *name; /* "backlog=" takes a value, "reuseport" none */
-    int (*set)(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-        const char *value, struct listen_address *listen);
+    const char *name;
+    enum { PARAMETER_SET, PARAMETER_FLAG, PARAMETER_COUNT, PARAMETER_BYTES, PARAMETER_TIMES } kind;
+    size_t offset; /* of a bool or an int in struct listen_address */
     bool own_socket;
+    int least; /* count */
 };
 
-#define PARAMETER(name)                                                                            \
-    static int name(struct apply *apply, const struct conf_directive *directive, unsigned arg,     \
-        const char *value, struct listen_address *listen)
+#define FIELD(member) .offset = offsetof(struct listen_address, member)
 
-static int parse_count(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    const char *value, int least, int *out)
-{
-    int64_t n;
-
-    if (number_parse(value, least, INT_MAX, &n) != NUMBER_OK)
-        return set_bad_value(apply, directive, arg, "expected a number, at least %d", least);
-    *out = (int)n;
-    return 0;
-}
-
-static int parse_bytes(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    const char *value, int *out)
-{
-    int64_t n;
-
-    if (number_parse_size(value, 1, INT_MAX, &n) != NUMBER_OK)
-        return set_bad_value(apply, directive, arg, "expected a size such as 64k");
-    *out = (int)n;
-    return 0;
-}
-
-static int parse_flag(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    const char *value, bool *out)
-{
-    *out = strcmp(value, "on") == 0;
-    if (!*out && strcmp(value, "off") != 0)
-        return set_bad_value(apply, directive, arg, "expected \"on\" or \"off\"");
-    return 0;
-}
-
-PARAMETER(set_backlog)
-{
-    return parse_count(apply, directive, arg, value, -1, &listen->options.backlog);
-}
-
-PARAMETER(set_bind)
-{
-    (void)apply, (void)directive, (void)arg, (void)value;
-    listen->options.bind = true;
-    return 0;
-}
-
-PARAMETER(set_deferred)
-{
-    (void)apply, (void)directive, (void)arg, (void)value;
-    listen->options.deferred = true;
-    return 0;
-}
-
-PARAMETER(set_fastopen)
-{
-    return parse_count(apply, directive, arg, value, 1, &listen->options.fastopen);
-}
-
-PARAMETER(set_ipv6only)
-{
-    return parse_flag(apply, directive, arg, value, &listen->options.ipv6only);
-}
-
-PARAMETER(set_proxy_protocol)
-{
-    (void)apply, (void)directive, (void)arg, (void)value;
-    listen->proxy_protocol = true;
-    return 0;
-}
-
-PARAMETER(set_rcvbuf)
-{
-    return parse_bytes(apply, directive, arg, value, &listen->options.rcvbuf);
-}
-
-PARAMETER(set_sndbuf)
-{
-    return parse_bytes(apply, directive, arg, value, &listen->options.sndbuf);
-}
-
-PARAMETER(set_reuseport)
-{
-    (void)apply, (void)directive, (void)arg, (void)value;
-    listen->options.reuseport = true;
-    return 0;
-}
+static const struct parameter parameters[] = {
+    { "backlog=", PARAMETER_COUNT, FIELD(options.backlog), .own_socket = true, .least = -1 },
+    { "bind", PARAMETER_SET, FIELD(options.bind), .own_socket = true },
+    { "default_server", PARAMETER_SET, FIELD(default_server) },
+    { "deferred", PARAMETER_SET, FIELD(options.deferred), .own_socket = true },
+    { "fastopen=", PARAMETER_COUNT, FIELD(options.fastopen), .own_socket = true, .least = 1 },
+    { "ipv6only=", PARAMETER_FLAG, FIELD(options.ipv6only), .own_socket = true },
+    { "proxy_protocol", PARAMETER_SET, FIELD(proxy_protocol) },
+    { "rcvbuf=", PARAMETER_BYTES, FIELD(options.rcvbuf), .own_socket = true },
+    { "reuseport", PARAMETER_SET, FIELD(options.reuseport), .own_socket = true },
+    { "sndbuf=", PARAMETER_BYTES, FIELD(options.sndbuf), .own_socket = true },
+    { "so_keepalive=", PARAMETER_TIMES, FIELD(options.keepalive), .own_socket = true },
+};
 
 /* Reads "on", "off", or "30m::10": idle time, interval and count, each optional. */
-PARAMETER(set_keepalive)
+static int set_keepalive(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+    const char *value, struct listen_address *listen)
 {
     int *fields[] = { &listen->options.keepidle, &listen->options.keepintvl,
         &listen->options.keepcnt };
@@ -152,36 +82,49 @@ PARAMETER(set_keepalive)
     return 0;
 }
 
-static const struct parameter parameters[] = {
-    { "backlog=", set_backlog, true },
-    { "bind", set_bind, true },
-    { "deferred", set_deferred, true },
-    { "fastopen=", set_fastopen, true },
-    { "ipv6only=", set_ipv6only, true },
-    { "proxy_protocol", set_proxy_protocol, false },
-    { "rcvbuf=", set_rcvbuf, true },
-    { "reuseport", set_reuseport, true },
-    { "sndbuf=", set_sndbuf, true },
-    { "so_keepalive=", set_keepalive, true },
-};
-
-static const struct parameter *find_parameter(const char *text)
+static int set_parameter(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+    const struct parameter *parameter, struct listen_address *listen)
 {
-    for (size_t i = 0; i < countof(parameters); i++) {
-        const char *name = parameters[i].name;
-        size_t length = strlen(name);
+    const char *value = directive->args[arg].text + strlen(parameter->name);
+    void *field = (char *)listen + parameter->offset;
+    int64_t n = 0;
 
-        if (name[length - 1] == '=' ? strncmp(text, name, length) == 0 : strcmp(text, name) == 0)
-            return &parameters[i];
+    switch (parameter->kind) {
+    case PARAMETER_SET:
+        *(bool *)field = true;
+        return 0;
+    case PARAMETER_FLAG:
+        *(bool *)field = strcmp(value, "on") == 0;
+        if (!*(bool *)field && strcmp(value, "off") != 0)
+            return set_bad_value(apply, directive, arg, "expected \"on\" or \"off\"");
+        return 0;
+    case PARAMETER_COUNT:
+        if (number_parse(value, parameter->least, INT_MAX, &n) != NUMBER_OK)
+            return set_bad_value(
+                apply, directive, arg, "expected a number, at least %d", parameter->least);
+        break;
+    case PARAMETER_BYTES:
+        if (number_parse_size(value, 1, INT_MAX, &n) != NUMBER_OK)
+            return set_bad_value(apply, directive, arg, "expected a size such as 64k");
+        break;
+    case PARAMETER_TIMES:
+        return set_keepalive(apply, directive, arg, value, listen);
     }
-    return NULL;
+    *(int *)field = (int)n;
+    return 0;
 }
 
-static int unknown_parameter(
-    struct apply *apply, const struct conf_directive *directive, unsigned arg)
+static bool is_parameter(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+
+    return name[n - 1] == '=' ? strncmp(text, name, n) == 0 : strcmp(text, name) == 0;
+}
+
+static int fail_parameter(struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
     static const struct {
-        const char *start, *lacking;
+        const char *name, *lacking;
     } elsewhere[] = {
         { "udp", ": there is no UDP here, only TCP" },
         { "ssl", ": this version has no TLS" },
@@ -189,41 +132,33 @@ static int unknown_parameter(
         { "setfib=", ": only FreeBSD has routing tables of a socket" },
         { "accept_filter=", ": only FreeBSD and NetBSD have accept filters" },
     };
-    const char *text = directive->args[arg].text, *names[countof(parameters) + 2] = { NULL };
+    const char *names[countof(parameters) + 1] = { NULL };
 
-    for (size_t i = 0; i < countof(elsewhere); i++) {
-        const char *start = elsewhere[i].start;
-        size_t n = strlen(start);
-
-        if (start[n - 1] == '=' ? strncmp(text, start, n) == 0 : strcmp(text, start) == 0)
+    for (size_t i = 0; i < countof(elsewhere); i++)
+        if (is_parameter(directive->args[arg].text, elsewhere[i].name))
             return set_bad_value(apply, directive, arg,
                 "this parameter of nginx is not supported%s", elsewhere[i].lacking);
-    }
     for (size_t i = 0; i < countof(parameters); i++)
         names[i] = parameters[i].name;
-    names[countof(parameters)] = DEFAULT_SERVER;
     return set_bad_name(apply, directive, arg, names, "a parameter of \"listen\"");
 }
 
-static int set_parameters(
+static int set_listen_parameters(
     struct apply *apply, const struct conf_directive *directive, struct listen_address *listen)
 {
     int status = 0;
 
     for (unsigned arg = 1; arg < directive->arg_n; arg++) {
-        const char *text = directive->args[arg].text;
-        const struct parameter *parameter = find_parameter(text);
+        const struct parameter *parameter = parameters, *end = parameters + countof(parameters);
 
-        if (strcmp(text, DEFAULT_SERVER) == 0) {
-            listen->default_server = true;
-            continue;
-        }
-        if (parameter == NULL) {
-            status = unknown_parameter(apply, directive, arg);
+        while (parameter < end && !is_parameter(directive->args[arg].text, parameter->name))
+            parameter++;
+        if (parameter == end) {
+            status = fail_parameter(apply, directive, arg);
             continue;
         }
         listen->own_socket = listen->own_socket || parameter->own_socket;
-        if (parameter->set(apply, directive, arg, text + strlen(parameter->name), listen) == -1)
+        if (set_parameter(apply, directive, arg, parameter, listen) == -1)
             status = -1;
     }
     return status;
@@ -248,14 +183,13 @@ static int add_listen(
 /* Reads "fd:NAME" or "fd:3" and returns the addresses of the service manager's sockets of the
  * name. */
 static int find_passed(struct apply *apply, const struct conf_directive *directive,
-    struct listen_address *listen, struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n)
+    struct listen_address *listen, struct lookup_addresses *found)
 {
     const struct adopted *adopted = apply->options->adopted;
     const char *name = directive->args[0].text + strlen(FD_PREFIX);
     char all[256];
 
     listen->own_socket = listen->passed = true;
-    *n = 0;
     if (*name == '\0')
         return set_bad_value(
             apply, directive, 0, "expected the name or the number of a socket after \"fd:\"");
@@ -267,11 +201,12 @@ static int find_passed(struct apply *apply, const struct conf_directive *directi
             directive->args[0].text);
         return 0;
     }
-    *n = adopted_find(adopted, name, addresses, LOOKUP_ADDRESSES_MAX, &listen->options.ipv6only);
-    if (*n > LOOKUP_ADDRESSES_MAX)
+    found->n =
+        adopted_find(adopted, name, found->at, LOOKUP_ADDRESSES_MAX, &listen->options.ipv6only);
+    if (found->n > LOOKUP_ADDRESSES_MAX)
         return set_bad_value(
             apply, directive, 0, "more than %d sockets have this name", LOOKUP_ADDRESSES_MAX);
-    if (*n > 0)
+    if (found->n > 0)
         return 0;
     adopted_describe(adopted, all, sizeof(all));
     return set_bad_value(apply, directive, 0,
@@ -279,26 +214,22 @@ static int find_passed(struct apply *apply, const struct conf_directive *directi
 }
 
 static int find_addresses(struct apply *apply, const struct conf_directive *directive,
-    struct listen_address *listen, struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n,
-    in_port_t *last)
+    struct listen_address *listen, struct lookup_addresses *found)
 {
     const char *text = directive->args[0].text, *wrong;
     struct conf_word word = directive->args[0];
 
     if (strncasecmp(text, FD_PREFIX, strlen(FD_PREFIX)) == 0)
-        return find_passed(apply, directive, listen, addresses, n);
+        return find_passed(apply, directive, listen, found);
     word.text = apply_address(apply, text);
     if (word.text == NULL)
         return -1;
-    wrong = lookup_listen(apply, &word, addresses, n, last);
+    wrong = lookup_listen(apply, &word, found);
     if (wrong == NULL)
         return 0;
     if (word.text != text) /* the prefix may exceed the length */
         return set_bad_value(apply, directive, 0, "%s: \"%s\"", wrong, word.text);
-    set_bad_value(apply, directive, 0, "%s", wrong);
-    if (address_is_unresolved(wrong))
-        report_note_temporary(apply->report);
-    return -1;
+    return set_bad_address(apply, directive, wrong);
 }
 
 /* Adds the address with the first port, and with the further ports of the range. */
@@ -318,30 +249,28 @@ static int add_ports(struct apply *apply, const struct listen_address *listen,
 
 int listen_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    struct address addresses[LOOKUP_ADDRESSES_MAX];
+    struct lookup_addresses found = { .n = 0 };
     struct listen_address listen = {
         .word = &directive->args[0],
         .options = listener_defaults,
         .server = apply->scope->server,
         .scope = apply->scope,
     };
-    unsigned n = 0;
-    in_port_t last = 0;
-    int status = find_addresses(apply, directive, &listen, addresses, &n, &last);
+    int status = find_addresses(apply, directive, &listen, &found);
     const char *lacking;
 
     (void)field;
-    if (set_parameters(apply, directive, &listen) == -1 || status == -1)
+    if (set_listen_parameters(apply, directive, &listen) == -1 || status == -1)
         return -1;
     lacking = listener_lacks(&listen.options);
     if (lacking != NULL)
         return set_bad_value(
             apply, directive, 0, "\"%s\" is not supported: this build cannot set it", lacking);
-    for (unsigned i = 0; i < n; i++)
-        if (listen.options.reuseport && addresses[i].any.sa_family == AF_UNIX)
+    for (unsigned i = 0; i < found.n; i++)
+        if (listen.options.reuseport && found.at[i].any.sa_family == AF_UNIX)
             return set_bad_value(apply, directive, 0, "a unix socket cannot have \"reuseport\"");
-    for (unsigned i = 0; i < n; i++)
-        if (add_ports(apply, &listen, &addresses[i], last) == -1)
+    for (unsigned i = 0; i < found.n; i++)
+        if (add_ports(apply, &listen, &found.at[i], found.last) == -1)
             return -1;
     return 0;
 }

@@ -24,79 +24,109 @@ struct identity {
     gid_t groups[NGROUPS_MAX];
 };
 
-struct listen_addresses {
-    in_port_t last;
-    struct address addresses[LOOKUP_ADDRESSES_MAX];
+/* A question, and the memory of the answer: `least` to `most` bytes, of which `n` were found. */
+struct question {
+    enum answers_kind kind;
+    const struct conf_word *word; /* the place in the configuration, or NULL */
+    const char *name, *key;       /* to ask for; to note the answer by */
+    const char *group;            /* a user's, or NULL */
+    in_port_t port;               /* a host's without one */
+    bool of_group;                /* the group is wrong */
+    void *answer;
+    size_t least, most, n;
 };
 
-/* Whether only the notes of the check count, and no service is asked. */
-static bool is_answered(const struct apply *apply)
+static const char *ask_user(struct question *question)
 {
-    return apply->options->answers != NULL && apply->options->progress == NULL;
-}
-
-static void begin_question(
-    const struct apply *apply, const struct conf_word *word, const char *what, const char *name)
-{
-    struct check_progress *progress = apply->options->progress;
-
-    if (progress != NULL && !progress->foreign)
-        check_progress_enter(
-            progress, word, "while it was asked", "the name service for %s \"%s\"", what, name);
-}
-
-/* Ends a question of the daemon, not of a module's code. */
-static void end_question(const struct apply *apply, bool was_foreign)
-{
-    if (!was_foreign)
-        check_progress_leave(apply->options->progress);
-}
-
-static bool is_foreign(const struct apply *apply)
-{
-    return apply->options->progress != NULL && apply->options->progress->foreign;
-}
-
-static const char *note_answer(
-    struct apply *apply, enum answers_kind kind, const char *question, const void *answer, size_t n)
-{
-    if (apply->options->answers == NULL ||
-        answers_add(apply->options->answers, kind, question, answer, n))
-        return NULL;
-    return NO_ROOM;
-}
-
-/* Asks for the user's numbers; *n is the number of groups. */
-static const char *ask_user(
-    const char *name, const char *group_name, struct identity *identity, int *n, bool *of_group)
-{
-    const struct passwd *user = getpwnam(name);
+    const char *group_name = question->group != NULL ? question->group : question->name;
+    const struct passwd *user = getpwnam(question->name);
+    struct identity *identity = question->answer;
     const struct group *group;
+    int n = NGROUPS_MAX; /* initgroups() leaves out groups beyond that, too */
 
     if (user == NULL)
         return "there is no such user";
     identity->uid = user->pw_uid;
     identity->gid = user->pw_gid;
-    group = getgrnam(group_name != NULL ? group_name : name);
+    group = getgrnam(group_name);
+    question->of_group = group == NULL && question->group != NULL;
+    if (question->of_group)
+        return "there is no such group";
     if (group != NULL)
         identity->gid = group->gr_gid;
-    else if (group_name != NULL) {
-        *of_group = true;
-        return "there is no such group";
-    }
-    *n = NGROUPS_MAX; /* initgroups() leaves out groups beyond that, too */
-    getgrouplist(name, identity->gid, identity->groups, n);
-    if (*n > NGROUPS_MAX)
-        *n = NGROUPS_MAX;
+    getgrouplist(question->name, identity->gid, identity->groups, &n);
+    if (n > NGROUPS_MAX)
+        n = NGROUPS_MAX;
+    question->n = question->least + (size_t)n * sizeof(gid_t);
     return NULL;
 }
 
+/* Parses the name, and asks the service for a host in it; NULL, or the text of a mistake. */
+static const char *ask_service(struct question *question)
+{
+    struct lookup_addresses *all = question->answer;
+    const char *wrong = NULL;
+
+    question->n = question->most;
+    switch (question->kind) {
+    case ANSWERS_USER:
+        return ask_user(question);
+    case ANSWERS_HOST:
+        return address_parse_host(question->name, question->port, question->answer);
+    case ANSWERS_TARGET:
+        return target_parse(question->name, true, question->answer);
+    case ANSWERS_LISTEN:
+        wrong = address_parse_listen(
+            question->name, all->at, LOOKUP_ADDRESSES_MAX, &all->n, &all->last);
+        break;
+    case ANSWERS_CLIENTS:
+        wrong = address_resolve(question->name, all->at, LOOKUP_ADDRESSES_MAX, &all->n);
+        break;
+    }
+    question->n = question->least + all->n * sizeof(all->at[0]);
+    return wrong;
+}
+
+/* Takes the noted answer where only notes count; else asks the service, and notes the answer. */
+static const char *answer_question(struct apply *apply, struct question *question)
+{
+    struct check_progress *progress = apply->options->progress;
+    struct answers *answers = apply->options->answers;
+    bool is_foreign = progress != NULL && progress->foreign; /* asked by a module's code */
+    const char *wrong;
+    long n;
+
+    if (answers != NULL && progress == NULL) {
+        n = answers_find(answers, question->kind, question->key, question->answer, question->most);
+        question->n = n > 0 ? (size_t)n : 0;
+        return question->n < question->least ? NOT_CHECKED : NULL;
+    }
+    if (!is_foreign)
+        check_progress_enter(progress, question->word, "while it was asked",
+            "the name service for %s \"%s\"", question->kind == ANSWERS_USER ? "user" : "host",
+            question->name);
+    wrong = ask_service(question);
+    if (!is_foreign)
+        check_progress_leave(progress);
+    if (wrong == NULL && answers != NULL &&
+        !answers_add(answers, question->kind, question->key, question->answer, question->n))
+        return NO_ROOM;
+    return wrong;
+}
+
+/* Parses an address, or asks for the host in it. */
+static const char *answer_address(struct apply *apply, struct question *question)
+{
+    question->key = question->name;
+    return address_has_name(question->name) ? answer_question(apply, question)
+                                            : ask_service(question);
+}
+
 static const char *keep_user(
-    struct apply *apply, const char *name, const struct identity *identity, int n)
+    struct apply *apply, const char *name, const struct identity *identity, size_t size)
 {
     struct core_settings *core = &apply->cycle->core;
-    size_t size = (size_t)n * sizeof(gid_t);
-    gid_t *groups = apply_alloc(apply, size > 0 ? size : 1);
+    gid_t *groups = apply_alloc(apply, size + 1);
 
     if (groups == NULL)
         return NO_ROOM;
@@ -105,174 +135,113 @@ static const char *keep_user(
     core->uid = identity->uid;
     core->gid = identity->gid;
     core->groups = groups;
-    core->group_n = (unsigned)n;
+    core->group_n = (unsigned)(size / sizeof(*groups));
     return NULL;
 }
 
-/* Finds the user's numbers among the answers, or asks the service. */
 static const char *find_user(struct apply *apply, const struct conf_word *word, const char *user,
-    const char *group, struct identity *identity, int *n, bool *of_group)
+    const char *group, bool is_kept, bool *of_group)
 {
-    const size_t head = offsetof(struct identity, groups);
-    bool foreign = is_foreign(apply);
-    char question[LINE_MAX];
+    struct identity *identity = malloc(sizeof(*identity));
+    char key[LINE_MAX];
+    struct question question = {
+        .kind = ANSWERS_USER,
+        .word = word,
+        .name = user,
+        .key = key,
+        .group = group,
+        .answer = identity,
+        .least = offsetof(struct identity, groups),
+        .most = sizeof(*identity),
+    };
     const char *wrong;
-    long size;
 
+    *of_group = false;
+    if (identity == NULL)
+        return NO_ROOM;
     /* a name has no ":" */
-    snprintf(question, sizeof(question), "%s:%s", user, group != NULL ? group : "");
-    if (is_answered(apply)) {
-        size = answers_find(
-            apply->options->answers, ANSWERS_USER, question, identity, sizeof(*identity));
-        if (size < (long)head)
-            return NOT_CHECKED;
-        *n = (int)(((size_t)size - head) / sizeof(gid_t));
-        return NULL;
-    }
-    begin_question(apply, word, "user", user);
-    wrong = ask_user(user, group, identity, n, of_group);
-    end_question(apply, foreign);
-    if (wrong != NULL)
-        return wrong;
-    return note_answer(apply, ANSWERS_USER, question, identity, head + (size_t)*n * sizeof(gid_t));
+    snprintf(key, sizeof(key), "%s:%s", user, group != NULL ? group : "");
+    wrong = answer_question(apply, &question);
+    if (wrong == NULL && is_kept)
+        wrong = keep_user(apply, user, identity, question.n - question.least);
+    *of_group = question.of_group;
+    free(identity);
+    return wrong;
 }
 
 const char *lookup_user(struct apply *apply, const struct conf_word *word, const char *user,
     const char *group, bool *of_group)
 {
-    struct identity *identity = malloc(sizeof(*identity));
-    const char *wrong;
-    int n = 0;
-
-    *of_group = false;
-    if (identity == NULL)
-        return NO_ROOM;
-    wrong = find_user(apply, word, user, group, identity, &n, of_group);
-    if (wrong == NULL)
-        wrong = keep_user(apply, user, identity, n);
-    free(identity);
-    return wrong;
+    return find_user(apply, word, user, group, true, of_group);
 }
 
 bool lookup_has_user(
     struct apply *apply, const struct conf_word *word, const char *user, const char *group)
 {
-    struct identity *identity = malloc(sizeof(*identity));
-    bool has, of_group;
-    int n = 0;
+    bool of_group;
 
-    has = identity == NULL || find_user(apply, word, user, group, identity, &n, &of_group) == NULL;
-    free(identity);
-    return has;
+    return find_user(apply, word, user, group, false, &of_group) == NULL;
 }
 
-const char *lookup_listen(struct apply *apply, const struct conf_word *word,
-    struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n, in_port_t *last)
+/* Finds several addresses; another process has noted how many. */
+static const char *find_addresses(struct apply *apply, enum answers_kind kind,
+    const struct conf_word *word, struct lookup_addresses *out)
 {
-    const size_t head = offsetof(struct listen_addresses, addresses);
-    struct listen_addresses noted = { .last = 0 };
-    bool named = address_has_name(word->text), foreign = is_foreign(apply);
-    const char *wrong;
-    long size;
+    struct question question = {
+        .kind = kind,
+        .word = word,
+        .name = word->text,
+        .answer = out,
+        .least = offsetof(struct lookup_addresses, at),
+        .most = sizeof(*out),
+    };
+    const char *wrong = answer_address(apply, &question);
 
-    if (named && is_answered(apply)) {
-        size = answers_find(
-            apply->options->answers, ANSWERS_LISTEN, word->text, &noted, sizeof(noted));
-        if (size < (long)head)
-            return NOT_CHECKED;
-        *last = noted.last;
-        *n = (unsigned)(((size_t)size - head) / sizeof(noted.addresses[0]));
-        memcpy(addresses, noted.addresses, *n * sizeof(noted.addresses[0]));
-        return NULL;
-    }
-    if (named)
-        begin_question(apply, word, "host", word->text);
-    wrong = address_parse_listen(word->text, addresses, LOOKUP_ADDRESSES_MAX, n, last);
-    if (named)
-        end_question(apply, foreign);
-    if (!named || wrong != NULL)
-        return wrong;
-    noted.last = *last;
-    memcpy(noted.addresses, addresses, *n * sizeof(noted.addresses[0]));
-    return note_answer(
-        apply, ANSWERS_LISTEN, word->text, &noted, head + *n * sizeof(noted.addresses[0]));
+    if (wrong == NULL)
+        out->n = (unsigned)((question.n - question.least) / sizeof(out->at[0]));
+    return wrong;
+}
+
+const char *lookup_listen(
+    struct apply *apply, const struct conf_word *word, struct lookup_addresses *out)
+{
+    return find_addresses(apply, ANSWERS_LISTEN, word, out);
+}
+
+static const char *find_address(struct apply *apply, enum answers_kind kind, const char *text,
+    in_port_t port, void *out, size_t size)
+{
+    struct question question = {
+        .kind = kind, .name = text, .port = port, .answer = out, .least = size, .most = size
+    };
+
+    return answer_address(apply, &question);
 }
 
 const char *lookup_host(struct apply *apply, const char *text, in_port_t port, struct address *out)
 {
-    bool named = address_has_name(text), foreign = is_foreign(apply);
-    const char *wrong;
-
-    if (named && is_answered(apply))
-        return answers_find(apply->options->answers, ANSWERS_HOST, text, out, sizeof(*out)) ==
-                       (long)sizeof(*out)
-                   ? NULL
-                   : NOT_CHECKED;
-    if (named)
-        begin_question(apply, NULL, "host", text);
-    wrong = address_parse_host(text, port, out);
-    if (named)
-        end_question(apply, foreign);
-    if (!named || wrong != NULL)
-        return wrong;
-    return note_answer(apply, ANSWERS_HOST, text, out, sizeof(*out));
+    return find_address(apply, ANSWERS_HOST, text, port, out, sizeof(*out));
 }
 
 const char *lookup_target(struct apply *apply, const char *text, struct fb_target *out)
 {
-    bool named = address_has_name(text), foreign = is_foreign(apply);
-    const char *wrong;
-
-    if (named && is_answered(apply))
-        return answers_find(apply->options->answers, ANSWERS_TARGET, text, out, sizeof(*out)) ==
-                       (long)sizeof(*out)
-                   ? NULL
-                   : NOT_CHECKED;
-    if (named)
-        begin_question(apply, NULL, "host", text);
-    wrong = target_parse(text, true, out);
-    if (named)
-        end_question(apply, foreign);
-    if (!named || wrong != NULL)
-        return wrong;
-    return note_answer(apply, ANSWERS_TARGET, text, out, sizeof(*out));
-}
-
-/* Finds a name's addresses among the answers, or asks the service. */
-static const char *find_addresses(struct apply *apply, const struct conf_word *word,
-    struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n)
-{
-    const size_t size = LOOKUP_ADDRESSES_MAX * sizeof(*addresses);
-    bool foreign = is_foreign(apply);
-    const char *wrong;
-    long found;
-
-    if (is_answered(apply)) {
-        found = answers_find(apply->options->answers, ANSWERS_CLIENTS, word->text, addresses, size);
-        *n = found > 0 ? (unsigned)((size_t)found / sizeof(*addresses)) : 0;
-        return *n > 0 ? NULL : NOT_CHECKED;
-    }
-    begin_question(apply, word, "host", word->text);
-    wrong = address_resolve(word->text, addresses, LOOKUP_ADDRESSES_MAX, n);
-    end_question(apply, foreign);
-    if (wrong != NULL)
-        return wrong;
-    return note_answer(apply, ANSWERS_CLIENTS, word->text, addresses, *n * sizeof(*addresses));
+    return find_address(apply, ANSWERS_TARGET, text, 0, out, sizeof(*out));
 }
 
 /* Returns NULL, or the text of a mistake in the word. */
 static const char *find_clients(struct apply *apply, const struct conf_word *word,
     struct address_block blocks[LOOKUP_ADDRESSES_MAX], unsigned *n)
 {
-    struct address addresses[LOOKUP_ADDRESSES_MAX];
     const char *wrong = address_block_parse(word->text, &blocks[0]);
+    struct lookup_addresses found;
 
     *n = 1;
     if (wrong == NULL || strpbrk(word->text, "/:") != NULL || !address_has_name(word->text))
         return wrong;
-    wrong = find_addresses(apply, word, addresses, n);
-    for (unsigned i = 0; wrong == NULL && i < *n; i++)
-        blocks[i] = address_block_of(&addresses[i]);
+    wrong = find_addresses(apply, ANSWERS_CLIENTS, word, &found);
+    *n = wrong == NULL ? found.n : 0;
+    for (unsigned i = 0; i < *n; i++)
+        blocks[i] = address_block_of(&found.at[i]);
     return wrong;
 }
 
@@ -281,10 +250,5 @@ int lookup_clients(struct apply *apply, const struct conf_directive *directive,
 {
     const char *wrong = find_clients(apply, &directive->args[0], blocks, n);
 
-    if (wrong == NULL)
-        return 0;
-    set_bad_value(apply, directive, 0, "%s", wrong);
-    if (address_is_unresolved(wrong))
-        report_note_temporary(apply->report);
-    return -1;
+    return wrong == NULL ? 0 : set_bad_address(apply, directive, wrong);
 }

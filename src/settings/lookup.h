@@ -11,6 +11,12 @@
 
 #define LOOKUP_ADDRESSES_MAX 16
 
+struct lookup_addresses {
+    unsigned n;
+    in_port_t last; /* of a range of ports; 0: the addresses have theirs */
+    struct address at[LOOKUP_ADDRESSES_MAX];
+};
+
 /* Sets the user's numbers, with all groups that the user is in. The group is `group`, or where that
  * is NULL the one with the user's name, or the user's primary group. *of_group: it is the group
  * that is wrong. `word` is the place in the configuration, or NULL. */
@@ -20,8 +26,8 @@ const char *lookup_user(struct apply *apply, const struct conf_word *word, const
 bool lookup_has_user(
     struct apply *apply, const struct conf_word *word, const char *user, const char *group);
 /* Parse as address_parse_listen(), address_parse_host() and target_parse() do. */
-const char *lookup_listen(struct apply *apply, const struct conf_word *word,
-    struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n, in_port_t *last);
+const char *lookup_listen(
+    struct apply *apply, const struct conf_word *word, struct lookup_addresses *out);
 const char *lookup_host(struct apply *apply, const char *text, in_port_t port, struct address *out);
 const char *lookup_target(struct apply *apply, const char *text, struct fb_target *out);
 /* Parses the first argument as address_block_parse() does, or a name, of which each address is a

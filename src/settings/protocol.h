@@ -28,7 +28,6 @@ struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *p
 
 /* Setters of values that only protocols have; `setting->declared` is the declaration
  * (protocol_values.c). */
-int protocol_set_name(struct apply *apply, const struct conf_directive *directive, void *field);
 int protocol_set_target(struct apply *apply, const struct conf_directive *directive, void *field);
 int protocol_set_path(struct apply *apply, const struct conf_directive *directive,
     void *field); /* a path of FB_DIRECTIVE_READS or _WRITES; "" stays none */

@@ -10,33 +10,6 @@
 #include "settings/set_value.h"
 #include "settings/template.h"
 
-#include <stdio.h>
-#include <string.h>
-
-/* `"a", "b" or "c"` */
-static void list_names(const char *const *names, char *text, size_t size)
-{
-    size_t n = 0;
-
-    text[0] = '\0';
-    for (int i = 0; names[i] != NULL && n < size; i++) {
-        const char *between = i == 0 ? "" : names[i + 1] != NULL ? ", " : " or ";
-        int length = snprintf(text + n, size - n, "%s\"%s\"", between, names[i]);
-
-        n += length > 0 ? (size_t)length : size;
-    }
-}
-
-int protocol_set_name(struct apply *apply, const struct conf_directive *directive, void *field)
-{
-    const char *const *names = apply->setting->declared->names;
-    char expected[256];
-
-    assert(names != NULL);
-    list_names(names, expected, sizeof(expected));
-    return set_choice(apply, directive, names, expected, field);
-}
-
 int protocol_set_target(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct fb_target *target = apply_alloc(apply, sizeof(*target));

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/number.h"
+#include "net/address_parse.h"
 #include "settings/apply.h"
 #include "settings/rows.h"
 
@@ -50,10 +51,34 @@ int set_bad_name(struct apply *apply, const struct conf_directive *directive, un
     return set_bad_value(apply, directive, arg, "expected %s", expected);
 }
 
+int set_bad_address(struct apply *apply, const struct conf_directive *directive, const char *wrong)
+{
+    set_bad_value(apply, directive, 0, "%s", wrong);
+    if (address_is_unresolved(wrong))
+        report_note_temporary(apply->report);
+    return -1;
+}
+
+/* Lists the names as `"a", "b" or "c"`. */
+static const char *list_names(const char *const *names, char *text, size_t size)
+{
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (int i = 0; names[i] != NULL && n < size; i++) {
+        const char *between = i == 0 ? "" : names[i + 1] != NULL ? ", " : " or ";
+        int length = snprintf(text + n, size - n, "%s\"%s\"", between, names[i]);
+
+        n += length > 0 ? (size_t)length : size;
+    }
+    return text;
+}
+
 int set_choice(struct apply *apply, const struct conf_directive *directive,
     const char *const *names, const char *expected, void *field)
 {
     const char *text = directive->args[0].text;
+    char list[256];
     int64_t found = -1;
 
     for (int i = 0; names[i] != NULL; i++)
@@ -63,89 +88,103 @@ int set_choice(struct apply *apply, const struct conf_directive *directive,
         *(int64_t *)field = found;
         return 0;
     }
+    if (expected == NULL)
+        expected = list_names(names, list, sizeof(list));
     return set_bad_name(apply, directive, 0, names, expected);
 }
 
-static const char *const flags[] = { "off", "on", NULL };
+int set_name(struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    assert(apply->setting->names != NULL);
+    return set_choice(apply, directive, apply->setting->names, NULL, field);
+}
 
 int set_flag(struct apply *apply, const struct conf_directive *directive, void *field)
 {
+    static const char *const flags[] = { "off", "on", NULL };
+
     return set_choice(apply, directive, flags, "\"on\" or \"off\"", field);
 }
 
-typedef enum number_status parse(const char *text, int64_t least, int64_t greatest, int64_t *out);
-
-static const char *unit_of(parse *parse_text)
-{
-    if (parse_text == number_parse_usec)
-        return " microseconds";
-    return parse_text == number_parse_msec ? " milliseconds" : "";
-}
+/* Numbers and their units. */
+static const struct quantity {
+    enum number_status (*parse)(const char *text, int64_t least, int64_t greatest, int64_t *out);
+    const char *expected, *unit;
+} number = { number_parse, "a number", "" },
+  size = { number_parse_size, "a size such as 512, 16k or 1m", "" },
+  msec = { number_parse_msec, "a time such as 500ms, 30s or 1h 30m", " milliseconds" },
+  usec = { number_parse_usec, "a time such as 50us or 1ms", " microseconds" };
 
 static int set_quantity(struct apply *apply, const struct conf_directive *directive, int64_t *field,
-    parse *parse_text, const char *expected)
+    const struct quantity *quantity)
 {
-    const struct setting *setting = apply->setting;
     const char *text = directive->args[0].text;
-    int64_t greatest = setting->greatest_value, any;
+    int64_t least = apply->setting->least_value, greatest = apply->setting->greatest_value, any;
 
     assert(field != NULL && directive->arg_n == 1);
-    if (setting->least_value == 0 && greatest == 0)
+    if (least == 0 && greatest == 0)
         greatest = INT64_MAX;
-    switch (parse_text(text, setting->least_value, greatest, field)) {
+    switch (quantity->parse(text, least, greatest, field)) {
     case NUMBER_OK:
         return 0;
     case NUMBER_RANGE:
-        if (parse_text(text, INT64_MIN, INT64_MAX, &any) != NUMBER_OK)
+        if (quantity->parse(text, INT64_MIN, INT64_MAX, &any) != NUMBER_OK)
             return set_bad_value(apply, directive, 0, "it is too large");
         if (greatest == INT64_MAX)
-            return set_bad_value(
-                apply, directive, 0, "it must be at least %" PRId64, setting->least_value);
+            return set_bad_value(apply, directive, 0, "it must be at least %" PRId64, least);
         return set_bad_value(apply, directive, 0,
-            "it must be between %" PRId64 " and %" PRId64 "%s", setting->least_value, greatest,
-            unit_of(parse_text));
+            "it must be between %" PRId64 " and %" PRId64 "%s", least, greatest, quantity->unit);
     default:
-        return set_bad_value(apply, directive, 0, "expected %s", expected);
+        return set_bad_value(apply, directive, 0, "expected %s", quantity->expected);
     }
+}
+
+static int set_quantity_or_off(struct apply *apply, const struct conf_directive *directive,
+    int64_t *field, const struct quantity *quantity)
+{
+    if (apply->setting->least_value != 0 || strcmp(directive->args[0].text, "off") != 0)
+        return set_quantity(apply, directive, field, quantity);
+    *field = 0;
+    return 0;
 }
 
 int set_number(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    return set_quantity(apply, directive, field, number_parse, "a number");
+    return set_quantity(apply, directive, field, &number);
 }
 
 int set_size(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    return set_quantity(
-        apply, directive, field, number_parse_size, "a size such as 512, 16k or 1m");
+    return set_quantity(apply, directive, field, &size);
 }
 
 int set_size_or_off(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (apply->setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
-        *(int64_t *)field = 0;
-        return 0;
-    }
-    return set_size(apply, directive, field);
+    return set_quantity_or_off(apply, directive, field, &size);
 }
 
 int set_msec(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (apply->setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
-        *(int64_t *)field = 0;
-        return 0;
-    }
-    return set_quantity(
-        apply, directive, field, number_parse_msec, "a time such as 500ms, 30s or 1h 30m");
+    return set_quantity_or_off(apply, directive, field, &msec);
 }
 
 int set_usec(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (strcmp(directive->args[0].text, "off") == 0) {
-        *(int64_t *)field = 0;
+    return set_quantity_or_off(apply, directive, field, &usec);
+}
+
+int set_number_or_auto(
+    struct apply *apply, const struct conf_directive *directive, int64_t *field, bool *is_auto)
+{
+    const char *text = directive->args[0].text;
+    int64_t any;
+
+    *is_auto = strcmp(text, "auto") == 0;
+    if (*is_auto)
         return 0;
-    }
-    return set_quantity(apply, directive, field, number_parse_usec, "a time such as 50us or 1ms");
+    if (number_parse(text, INT64_MIN, INT64_MAX, &any) == NUMBER_MALFORMED)
+        return set_bad_value(apply, directive, 0, "expected a number, or \"auto\"");
+    return set_number(apply, directive, field);
 }
 
 int set_string(struct apply *apply, const struct conf_directive *directive, void *field)

@@ -9,19 +9,22 @@
 int set_flag(struct apply *apply, const struct conf_directive *directive, void *field);
 int set_number(struct apply *apply, const struct conf_directive *directive, void *field);
 int set_size(struct apply *apply, const struct conf_directive *directive, void *field);
-int set_size_or_off(struct apply *apply, const struct conf_directive *directive,
-    void *field); /* takes "off", too, where the least value is 0 */
-int set_msec(struct apply *apply, const struct conf_directive *directive,
-    void *field); /* takes "off", too, where the least value is 0 */
-int set_usec(struct apply *apply, const struct conf_directive *directive,
-    void *field); /* takes "off", too */
+/* Take "off" as well: a size or time whose least value is 0. */
+int set_size_or_off(struct apply *apply, const struct conf_directive *directive, void *field);
+int set_msec(struct apply *apply, const struct conf_directive *directive, void *field);
+int set_usec(struct apply *apply, const struct conf_directive *directive, void *field);
+/* Leaves the field for "auto". */
+int set_number_or_auto(
+    struct apply *apply, const struct conf_directive *directive, int64_t *field, bool *is_auto);
 int set_string(struct apply *apply, const struct conf_directive *directive, void *field);
 int set_path(struct apply *apply, const struct conf_directive *directive, void *field);
 int set_nothing(struct apply *apply, const struct conf_directive *directive, void *field);
-/* Sets the index of the argument among the names, in letters of either case, as in nginx; among
- * names that differ only in case, the exact spelling wins. */
+/* Sets the index of the argument among the names (or the row's), in letters of either case, as in
+ * nginx; among names that differ only in case, the exact spelling wins. `expected` NULL: lists the
+ * names. */
 int set_choice(struct apply *apply, const struct conf_directive *directive,
     const char *const *names, const char *expected, void *field);
+int set_name(struct apply *apply, const struct conf_directive *directive, void *field);
 
 /* Reports `invalid value "x" in "name" directive: TEXT`. Returns -1. */
 int set_bad_value(struct apply *apply, const struct conf_directive *directive, unsigned arg,
@@ -29,3 +32,5 @@ int set_bad_value(struct apply *apply, const struct conf_directive *directive, u
 /* Reports the same, and suggests the nearest of the names. */
 int set_bad_name(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *const *names, const char *expected);
+/* Reports what is wrong with the first argument, an address; a failed look-up may be temporary. */
+int set_bad_address(struct apply *apply, const struct conf_directive *directive, const char *wrong);

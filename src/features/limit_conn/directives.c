@@ -196,15 +196,6 @@ static int limit_conn_set_rate(
     return 0;
 }
 
-static int limit_conn_set_log_level(
-    struct apply *apply, const struct conf_directive *directive, void *field)
-{
-    static const char *const names[] = { "info", "notice", "warn", "error", NULL };
-
-    return set_choice(
-        apply, directive, names, "\"info\", \"notice\", \"warn\" or \"error\"", field);
-}
-
 static void limit_conn_finish(struct apply *apply, struct scope *server)
 {
     const struct limit_values *values = feature_values(server, FEATURE_LIMIT_CONN);
@@ -257,8 +248,10 @@ static const struct setting rows[] = {
         VALUE(conns), .unset = "none" },
     { "limit_conn_dry_run", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, VALUE(dry_run),
         .initial = "off" },
-    { "limit_conn_log_level", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1,
-        .set = limit_conn_set_log_level, VALUE(log_level), .initial = "error" },
+    { "limit_conn_log_level", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_name,
+        VALUE(log_level),
+        .names = (const char *const[]) { "info", "notice", "warn", "error", NULL },
+        .initial = "error" },
     { "limit_conn_rate", CONTEXT_STREAM | CONTEXT_SERVER, 2, 3, .set = limit_conn_set_rate,
         .repeats = true, VALUE(rates), .unset = "none" },
     { "limit_conn_zone", CONTEXT_STREAM, 2, 2, .set = limit_conn_set_zone, .repeats = true,
