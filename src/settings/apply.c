@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "settings/blocks.h"
-#include "settings/protocol_field.h"
 #include "settings/rows.h"
 
 #include <limits.h>
@@ -18,6 +17,22 @@
 /* A default in the rows: the words, and the bytes. */
 #define INITIAL_WORDS_MAX 4
 #define INITIAL_MAX 64
+
+const struct conf_directive *apply_find(const struct scope *scope, const struct setting *setting)
+{
+    const struct scope_entry *seen;
+
+    CHECK_KIND(scope, SCOPE_KIND);
+    STAILQ_FOREACH (seen, &scope->seen, link)
+        if (seen->setting == setting)
+            return seen->directive;
+    return NULL;
+}
+
+bool apply_is_whole(const struct apply *apply, const struct scope *scope)
+{
+    return !scope->refused && !apply->cut && !apply->cycle->source.partial;
+}
 
 static bool check_arguments(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
@@ -58,7 +73,7 @@ static bool check_form(
 static bool check_repetition(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
-    const struct conf_directive *first = scope_find(apply->scope, setting);
+    const struct conf_directive *first = apply_find(apply->scope, setting);
     struct scope_entry *seen;
 
     assert(setting->at & apply->scope->at);
@@ -86,37 +101,30 @@ static void *block_base(const struct scope *scope, const struct setting *setting
     return setting->feature > 0 ? scope->features[setting->feature - 1] : scope->settings;
 }
 
-/* Returns the struct for the rows of a context. */
-static void *base_of(struct apply *apply, const struct setting *setting)
+/* Returns the row's field; NULL for a row of a protocol, whose setter finds the field. */
+static void *field_of(struct apply *apply, const struct setting *setting)
 {
-    if (setting->at & CONTEXT_MAIN)
-        return &apply->cycle->core;
-    if (setting->at & CONTEXT_EVENTS)
-        return &apply->cycle->events;
-    if (setting->at & CONTEXT_OWN)
-        return apply->scope->own;
-    return block_base(apply->scope, setting);
-}
+    void *base = apply->scope->own;
 
-/* Returns the row's field; NULL after a report. */
-static void *field_of(
-    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
-{
     if (setting->protocol != NULL)
-        return protocol_field(apply, setting, directive);
-    return (char *)base_of(apply, setting) + setting->offset;
+        return NULL;
+    if (setting->at & CONTEXT_MAIN)
+        base = &apply->cycle->core;
+    else if (setting->at & CONTEXT_EVENTS)
+        base = &apply->cycle->events;
+    else if (!(setting->at & CONTEXT_OWN))
+        base = block_base(apply->scope, setting);
+    return (char *)base + setting->offset;
 }
 
 static void run_setter(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
     const struct setting *outer = apply->setting;
-    void *field = field_of(apply, setting, directive);
 
     assert(setting->set != NULL);
     apply->setting = setting;
-    if (field != NULL)
-        setting->set(apply, directive, field);
+    setting->set(apply, directive, field_of(apply, setting));
     apply->setting = outer;
 }
 
@@ -136,33 +144,21 @@ static void set_initial_custom(struct apply *apply, const struct setting *settin
         run_setter(apply, setting, directive);
 }
 
-/* A row of ours with several arguments has its default cut at blanks. The words are gone when the
- * setter returns. */
-static void set_initial_words(struct apply *apply, const struct setting *setting)
-{
-    char text[INITIAL_MAX], *rest = text, *word;
-    struct conf_word words[INITIAL_WORDS_MAX];
-    struct conf_directive directive = { .name = { .text = setting->name }, .args = words };
-
-    assert(strlen(setting->initial) < sizeof(text));
-    strcpy(text, setting->initial);
-    while ((word = strsep(&rest, " ")) != NULL) {
-        assert(directive.arg_n < INITIAL_WORDS_MAX);
-        words[directive.arg_n++] = (struct conf_word) { .text = word };
-    }
-    assert(directive.arg_n >= setting->least && directive.arg_n <= setting->most);
-    run_setter(apply, setting, &directive);
-}
-
+/* A default of several arguments is cut at blanks. The words are gone when the setter returns. */
 static void set_initial(struct apply *apply, const struct setting *setting)
 {
-    struct conf_word value = { .text = setting->initial };
-    struct conf_directive directive = {
-        .name = { .text = setting->name },
-        .args = &value,
-        .arg_n = 1,
-    };
+    char text[INITIAL_MAX], *rest = text, *word;
+    struct conf_word words[INITIAL_WORDS_MAX] = { { .text = setting->initial } };
+    struct conf_directive directive = { .name = { .text = setting->name }, .args = words };
 
+    assert(setting->most <= 1 || strlen(setting->initial) < sizeof(text));
+    if (setting->most <= 1)
+        directive.arg_n = 1;
+    else
+        for (strcpy(text, setting->initial); (word = strsep(&rest, " ")) != NULL;) {
+            assert(directive.arg_n < INITIAL_WORDS_MAX);
+            words[directive.arg_n++] = (struct conf_word) { .text = word };
+        }
     run_setter(apply, setting, &directive);
 }
 
@@ -174,19 +170,12 @@ void apply_initial(struct apply *apply, struct scope *scope, const struct settin
     assert(setting->at & scope->at);
     assert(setting->initial == NULL || setting->unset == NULL);
     apply->scope = scope;
-    if (setting->protocol != NULL) {
-        apply->report->module = protocol_module(apply, setting->protocol);
-        apply->report->directive = setting->name;
-    }
     if (setting->initial == NULL && setting->unset_value != 0)
-        *(int64_t *)field_of(apply, setting, NULL) = setting->unset_value;
+        *(int64_t *)field_of(apply, setting) = setting->unset_value;
     else if (setting->initial != NULL && custom)
         set_initial_custom(apply, setting);
-    else if (setting->initial != NULL && setting->most > 1)
-        set_initial_words(apply, setting);
     else if (setting->initial != NULL)
         set_initial(apply, setting);
-    apply->report->module = apply->report->directive = NULL;
     apply->scope = saved;
 }
 
@@ -219,13 +208,26 @@ void apply_block(struct apply *apply, const struct conf_block *block)
     }
 }
 
+static void init_scope(struct scope *scope, unsigned at, struct scope *outer)
+{
+    assert((at & CONTEXT_ANY) == at && at != 0 && (at & (at - 1)) == 0);
+    assert((outer == NULL) == (at == CONTEXT_MAIN));
+    scope->kind = SCOPE_KIND;
+    scope->at = at;
+    scope->outer = outer;
+    STAILQ_INIT(&scope->seen);
+    STAILQ_INIT(&scope->servers);
+    STAILQ_INIT(&scope->listens);
+    STAILQ_INIT(&scope->names);
+}
+
 void apply_scope(
     struct apply *apply, struct scope *scope, unsigned at, const struct conf_directive *directive)
 {
     unsigned errors = apply->report->error_n;
 
     CHECK_KIND(apply, APPLY_KIND);
-    scope_init(scope, at, apply->scope);
+    init_scope(scope, at, apply->scope);
     scope->directive = directive;
     apply->scope = scope;
     if (directive != NULL)
@@ -236,6 +238,18 @@ void apply_scope(
     apply->scope = scope->outer;
 }
 
+/* Whether a row for the same field was written: two directives can be names of one value. */
+static bool is_field_set(
+    const struct scope *scope, const struct setting *table, const struct setting *setting)
+{
+    assert(setting->at & scope->at);
+    for (const struct setting *row = table; row->name != NULL; row++)
+        if (row->set == setting->set && row->offset == setting->offset &&
+            row->feature == setting->feature && apply_find(scope, row) != NULL)
+            return true;
+    return false;
+}
+
 void apply_defaults(struct apply *apply, struct scope *scope, const struct setting *table)
 {
     struct scope *outer = scope->outer;
@@ -243,9 +257,9 @@ void apply_defaults(struct apply *apply, struct scope *scope, const struct setti
     CHECK_KIND(scope, SCOPE_KIND);
     assert(outer == NULL || scope->settings == NULL || outer->settings != NULL);
     for (const struct setting *setting = table; setting->name != NULL; setting++) {
-        if (!(setting->at & scope->at) || scope_sets_field(scope, table, setting))
+        if (!(setting->at & scope->at) || is_field_set(scope, table, setting))
             continue;
-        if (outer != NULL && setting->size > 0 && scope_find(outer, setting) != NULL)
+        if (outer != NULL && setting->size > 0 && apply_find(outer, setting) != NULL)
             memcpy((char *)block_base(scope, setting) + setting->offset,
                 (char *)block_base(outer, setting) + setting->offset, setting->size);
         else

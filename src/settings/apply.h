@@ -8,10 +8,41 @@
 #include "settings/apply_alloc.h"
 #include "settings/cycle.h"
 #include "settings/paths.h"
-#include "settings/scope.h"
 #include "settings/setting.h"
 
 #include <bsd/sys/tree.h>
+
+/* A directive that was written in a scope. */
+struct scope_entry {
+    STAILQ_ENTRY(scope_entry) link;
+    const struct setting *setting;
+    const struct conf_directive *directive;
+};
+
+#define SCOPE_KIND KIND('S', 'C', 'O', 'P')
+
+/* A block while its directives are applied. The written directives are remembered, so that
+ * repetitions are found, and only missing directives are inherited or set to defaults. */
+struct scope {
+    unsigned kind;                          /* SCOPE_KIND */
+    STAILQ_ENTRY(scope) link;               /* in the stream's list of servers */
+    unsigned at;                            /* context: one of enum context */
+    struct scope *outer;                    /* enclosing scope; NULL: this is the main context */
+    const struct conf_directive *directive; /* opened the block; NULL: the main context */
+    bool refused;                           /* a mistake was found, servers' not counted */
+    unsigned server_errors;                 /* mistakes in its servers */
+    STAILQ_HEAD(, scope_entry) seen;        /* directives that were written in it */
+    void *own;                              /* set by a block of CONTEXT_OWN, else NULL */
+    struct server_settings *settings;       /* set by a stream or server block, else NULL */
+    void **features;                        /* the features' structs of such a block, else NULL */
+    struct server *server;                  /* made by a server block, else NULL */
+    STAILQ_HEAD(, scope) servers;           /* stream block: its servers */
+    void **confs;                           /* stream block: values of each protocol, or NULL */
+    bool *finished;                         /* stream block: the protocol's defaults are set */
+    STAILQ_HEAD(, listen_address) listens;  /* server block: its addresses */
+    STAILQ_HEAD(, server_name) names;       /* server block: its names */
+    bool listens_unknown; /* server block: some sockets are known only to the daemon */
+};
 
 #define APPLY_KIND KIND('A', 'P', 'L', 'Y')
 
@@ -43,6 +74,11 @@ struct apply {
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
 };
 
+/* Returns the directive written in the scope for the row, or NULL. */
+const struct conf_directive *apply_find(const struct scope *scope, const struct setting *setting);
+/* Whether everything in the block was read and accepted. If not, a directive that seems to be
+ * missing may stand in the part that was not, and is not reported. */
+bool apply_is_whole(const struct apply *apply, const struct scope *scope);
 /* Applies all directives of the block in the current scope. */
 void apply_block(struct apply *apply, const struct conf_block *block);
 /* Applies the block of `directive` in a scope of its own; `directive` NULL: only makes the

@@ -76,7 +76,7 @@ static void read_all(struct apply *apply)
         stream_apply(apply);
 
     scope.refused = apply->report->error_n > 0;
-    if (scope_is_whole(apply, &scope))
+    if (apply_is_whole(apply, &scope))
         require_block(apply, &scope, "events");
     if (apply->report->error_n == 0)
         finish_all(apply, &scope);

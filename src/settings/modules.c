@@ -7,7 +7,6 @@
 #include "settings/blocks.h"
 #include "settings/nginx_only.h"
 #include "settings/protocol.h"
-#include "settings/protocol_field.h"
 #include "settings/rows.h"
 #include "settings/set_value.h"
 

@@ -192,7 +192,7 @@ static void collect_addresses(struct apply *apply, struct scope *stream, struct 
 
     STAILQ_FOREACH (server, &stream->servers, link) {
         if (STAILQ_EMPTY(&server->listens) && !server->listens_unknown &&
-            scope_is_whole(apply, server))
+            apply_is_whole(apply, server))
             report_error(apply->report, &server->directive->name,
                 "no \"listen\" is defined for this server");
         STAILQ_FOREACH (listen, &server->listens, link)

@@ -6,12 +6,166 @@
 #include "base/check.h"
 #include "session/stream.h"
 #include "settings/apply.h"
-#include "settings/protocol_field.h"
+#include "settings/blocks.h"
+#include "settings/calls.h"
+#include "settings/lookup.h"
 #include "settings/set_value.h"
+#include "settings/template.h"
 #include "text/variable.h"
 
 #include <limits.h>
 #include <string.h>
+
+/* ---- Values ---- */
+
+static unsigned index_of_protocol(const struct apply *apply, const fb_protocol *protocol)
+{
+    unsigned i = 0;
+
+    while (apply->cycle->protocols[i] != protocol) {
+        assert(apply->cycle->protocols[i] != NULL);
+        i++;
+    }
+    assert(i < STREAM_PROTOCOLS_MAX);
+    return i;
+}
+
+/* Returns a directive of the protocol with the flags, written in the scope, or NULL. */
+static const struct scope_entry *find_seen(
+    const struct scope *scope, const fb_protocol *protocol, uint32_t flags)
+{
+    const struct scope_entry *seen;
+
+    STAILQ_FOREACH (seen, &scope->seen, link)
+        if (seen->setting->protocol == protocol &&
+            (seen->setting->declared->flags & flags) == flags)
+            return seen;
+    return NULL;
+}
+
+/* Returns the stream's values of a protocol; NULL if it has no values, or after a report. */
+static void *make_stream_conf(
+    struct apply *apply, struct scope *stream, const fb_protocol *protocol)
+{
+    void **conf = &stream->confs[index_of_protocol(apply, protocol)];
+
+    if (*conf == NULL && protocol->conf_state > 0)
+        *conf = apply_alloc(apply, protocol->conf_state);
+    return *conf;
+}
+
+/* Makes the protocol the server's only protocol; -1 after a report. */
+static int claim_server(struct apply *apply, const struct conf_directive *directive)
+{
+    struct server *server = apply->scope->server;
+    const fb_protocol *protocol = apply->setting->protocol;
+
+    CHECK_KIND(apply->scope, SCOPE_KIND);
+    if (server->protocol == NULL) {
+        server->protocol = protocol;
+        server->protocol_index = index_of_protocol(apply, protocol);
+        if (protocol->conf_state > 0)
+            server->protocol_conf = apply_alloc(apply, protocol->conf_state);
+    }
+    if (server->protocol != protocol) {
+        const struct scope_entry *other = find_seen(apply->scope, server->protocol, 0);
+
+        report_error(apply->report, &directive->name,
+            "\"%s\" directive conflicts with \"%s\" in line %u: a server has one protocol",
+            apply->setting->name, other->setting->name, other->directive->name.line);
+        return -1;
+    }
+    return 0;
+}
+
+/* Returns the field of the directive in the current server or stream; NULL after a report. */
+static void *find_field(struct apply *apply, const struct conf_directive *directive)
+{
+    const fb_protocol *protocol = apply->setting->protocol;
+    struct server *server = apply->scope->server;
+    char *conf;
+
+    assert(protocol != NULL && (apply->scope->at & (CONTEXT_STREAM | CONTEXT_SERVER)));
+    if (server != NULL && claim_server(apply, directive) == -1)
+        return NULL;
+    if (protocol->conf_state == 0)
+        return apply->scope; /* no value to set */
+    conf = server != NULL ? server->protocol_conf : make_stream_conf(apply, apply->scope, protocol);
+    return conf == NULL ? NULL : conf + apply->setting->offset; /* no memory, which was reported */
+}
+
+static int set_target(struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    struct fb_target *target = apply_alloc(apply, sizeof(*target));
+    const char *text = apply_address(apply, directive->args[0].text), *wrong;
+
+    if (target == NULL || text == NULL)
+        return -1;
+    wrong = lookup_target(apply, text, target);
+    if (wrong != NULL)
+        return set_bad_value(apply, directive, 0, "%s", wrong);
+    needs_add_target(apply, target);
+    *(const struct fb_target **)field = target;
+    return 0;
+}
+
+static int set_read_path(struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    const char *text = directive->args[0].text;
+
+    *(const char **)field = *text == '\0' ? text : apply_path(apply, text);
+    return *(const char **)field == NULL ? -1 : 0;
+}
+
+/* Returns the place in the configuration for a call of the SDK. */
+static struct fb_conf conf_at(struct apply *apply, const struct conf_directive *directive)
+{
+    return (struct fb_conf) {
+        .apply = apply,
+        .scope = apply->scope,
+        .protocol = apply->setting->protocol,
+        .directive = directive,
+    };
+}
+
+/* A default has no place, and its words are gone when the setter returns. */
+static int set_template(struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    struct fb_conf conf = conf_at(apply, directive);
+    const char *text = directive->args[0].text;
+
+    if (apply_find(apply->scope, apply->setting) != NULL)
+        *(const fb_template **)field =
+            (const fb_template *)template_of(apply, &directive->args[0], text);
+    else
+        *(const fb_template **)field = settings_template(&conf, apply->setting->name, text);
+    return *(const fb_template **)field != NULL ? 0 : -1;
+}
+
+static int set_custom(struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    const struct setting *setting = apply->setting;
+    struct fb_conf conf = conf_at(apply, directive);
+    const char **args = apply_alloc(apply, (directive->arg_n + 1) * sizeof(*args));
+    unsigned errors = apply->report->error_n;
+    int status;
+
+    assert(setting->declared->set != NULL);
+    if (args == NULL)
+        return -1;
+    for (unsigned i = 0; i < directive->arg_n; i++)
+        args[i] = directive->args[i].text;
+    check_progress_enter(apply->options->progress, &directive->name, "when its directive was set",
+        "protocol \"%s\"", setting->protocol->name);
+    status = setting->declared->set(
+        &conf, setting->protocol->conf_state > 0 ? field : NULL, args, directive->arg_n);
+    check_progress_leave(apply->options->progress);
+    if (status != 0 && apply->report->error_n == errors)
+        report_error(apply->report, &directive->name,
+            "invalid \"%s\" directive: protocol \"%s\" refuses it without a message", setting->name,
+            setting->protocol->name);
+    return status == 0 ? 0 : -1;
+}
 
 static const struct {
     unsigned char arguments, width;
@@ -24,10 +178,26 @@ static const struct {
     [FB_VALUE_MSEC] = { 1, sizeof(int64_t), set_msec },
     [FB_VALUE_FLAG] = { 1, sizeof(int64_t), set_flag },
     [FB_VALUE_NAME] = { 1, sizeof(int64_t), set_name },
-    [FB_VALUE_TARGET] = { 1, sizeof(const struct fb_target *), protocol_set_target },
-    [FB_VALUE_CUSTOM] = { .set = protocol_set_custom },
-    [FB_VALUE_TEMPLATE] = { 1, sizeof(const struct fb_template *), protocol_set_template },
+    [FB_VALUE_TARGET] = { 1, sizeof(const struct fb_target *), set_target },
+    [FB_VALUE_CUSTOM] = { .set = set_custom },
+    [FB_VALUE_TEMPLATE] = { 1, sizeof(const struct fb_template *), set_template },
 };
+
+/* The setter of all rows. */
+static int set_protocol_value(
+    struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    const fb_directive *declared = apply->setting->declared;
+
+    field = find_field(apply, directive);
+    if (field == NULL)
+        return -1;
+    if (declared->flags & (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES))
+        return set_read_path(apply, directive, field);
+    return values[declared->value].set(apply, directive, field);
+}
+
+/* ---- Rows ---- */
 
 static unsigned char clamp_arguments(uint32_t arguments)
 {
@@ -42,7 +212,7 @@ static struct setting row_of(const fb_protocol *protocol, const fb_directive *di
         .at = handler ? CONTEXT_SERVER : CONTEXT_STREAM | CONTEXT_SERVER,
         .least = values[directive->value].arguments,
         .most = values[directive->value].arguments,
-        .set = values[directive->value].set,
+        .set = set_protocol_value,
         .offset = directive->offset,
         .size = values[directive->value].width,
         .least_value = directive->least,
@@ -52,9 +222,6 @@ static struct setting row_of(const fb_protocol *protocol, const fb_directive *di
         .protocol = protocol,
         .declared = directive,
     };
-
-    if (directive->flags & (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES))
-        row.set = protocol_set_path;
 
     assert((size_t)directive->value < countof(values)); /* module/check.c has checked it */
     if (directive->value == FB_VALUE_CUSTOM) {
@@ -106,13 +273,31 @@ int protocol_add(struct apply *apply, const fb_protocol *protocol)
     return 0;
 }
 
+const char *protocol_module(const struct apply *apply, const fb_protocol *protocol)
+{
+    const struct module *module;
+
+    SLIST_FOREACH (module, &apply->cycle->modules, link)
+        if (module->protocol == protocol)
+            return module->path;
+    return protocol->name;
+}
+
+static void set_initial_value(struct apply *apply, struct scope *scope, const struct setting *row)
+{
+    apply->report->module = protocol_module(apply, row->protocol);
+    apply->report->directive = row->name;
+    apply_initial(apply, scope, row);
+    apply->report->module = apply->report->directive = NULL;
+}
+
 static void set_initial_values(
     struct apply *apply, struct scope *stream, const fb_protocol *protocol)
 {
     for (const struct setting *row = apply->tables[TABLE_PROTOCOLS]; row->name != NULL; row++)
         if (row->protocol == protocol && (row->at & CONTEXT_STREAM) &&
-            scope_find(stream, row) == NULL)
-            apply_initial(apply, stream, row);
+            apply_find(stream, row) == NULL)
+            set_initial_value(apply, stream, row);
 }
 
 static const char *handler_of(const fb_protocol *protocol)
@@ -126,11 +311,11 @@ static const char *handler_of(const fb_protocol *protocol)
 static bool has_handler(struct apply *apply, const struct scope *scope)
 {
     const fb_protocol *protocol = scope->server->protocol;
-    const struct scope_entry *seen = protocol_seen(scope, protocol, 0);
+    const struct scope_entry *seen = find_seen(scope, protocol, 0);
 
-    if (protocol_seen(scope, protocol, FB_DIRECTIVE_HANDLER) != NULL)
+    if (find_seen(scope, protocol, FB_DIRECTIVE_HANDLER) != NULL)
         return true;
-    if (scope_is_whole(apply, scope))
+    if (apply_is_whole(apply, scope))
         report_error(apply->report, &seen->directive->name,
             "\"%s\" directive needs \"%s\" in the same server", seen->setting->name,
             handler_of(protocol));
@@ -143,10 +328,10 @@ static void inherit_values(struct apply *apply, struct scope *scope, const char 
     const struct server *server = scope->server;
 
     for (const struct setting *row = apply->tables[TABLE_PROTOCOLS]; row->name != NULL; row++) {
-        if (row->protocol != server->protocol || scope_find(scope, row) != NULL)
+        if (row->protocol != server->protocol || apply_find(scope, row) != NULL)
             continue;
-        if (scope_find(scope->outer, row) == NULL)
-            apply_initial(apply, scope, row);
+        if (apply_find(scope->outer, row) == NULL)
+            set_initial_value(apply, scope, row);
         else if (server->protocol_conf != NULL && parent != NULL)
             memcpy((char *)server->protocol_conf + row->offset, parent + row->offset, row->size);
     }
@@ -180,14 +365,14 @@ void protocol_finish(struct apply *apply, struct scope *scope)
     errors = apply->report->error_n;
     if (!scope->outer->finished[index]) {
         scope->outer->finished[index] = true;
-        protocol_stream_conf(apply, scope->outer, protocol);
+        make_stream_conf(apply, scope->outer, protocol);
         set_initial_values(apply, scope->outer, protocol);
     }
     parent = scope->outer->confs[index];
     inherit_values(apply, scope, parent);
     if (protocol->metric_n > 0)
         scope->server->metrics = settings_protocol_metrics(apply, protocol);
-    if (protocol->conf_done != NULL && scope_is_whole(apply, scope) && !scope->outer->refused &&
+    if (protocol->conf_done != NULL && apply_is_whole(apply, scope) && !scope->outer->refused &&
         apply->report->error_n == errors)
         call_conf_done(apply, scope, parent);
 }

@@ -23,13 +23,7 @@ int protocol_add(struct apply *apply, const fb_protocol *protocol);
 void protocol_finish(struct apply *apply, struct scope *scope);
 /* Defines the variables of all protocols, before anything uses one. */
 void protocol_define_variables(struct apply *apply);
+/* Returns the path of a protocol's module, or the name of a protocol that has none. */
+const char *protocol_module(const struct apply *apply, const fb_protocol *protocol);
 /* Declares the zone of a protocol's metrics (conf_calls.c); NULL after a report. */
 struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *protocol);
-
-/* Setters of values that only protocols have; `setting->declared` is the declaration
- * (protocol_values.c). */
-int protocol_set_target(struct apply *apply, const struct conf_directive *directive, void *field);
-int protocol_set_path(struct apply *apply, const struct conf_directive *directive,
-    void *field); /* a path of FB_DIRECTIVE_READS or _WRITES; "" stays none */
-int protocol_set_custom(struct apply *apply, const struct conf_directive *directive, void *field);
-int protocol_set_template(struct apply *apply, const struct conf_directive *directive, void *field);

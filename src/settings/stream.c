@@ -96,7 +96,7 @@ void stream_apply(struct apply *apply)
     /* the end of the block, because a directive of the stream after a server applies to it, too */
     STAILQ_FOREACH (server, &scope->servers, link)
         finish_server(apply, server);
-    if (scope_is_whole(apply, scope) && scope->server_errors == 0)
+    if (apply_is_whole(apply, scope) && scope->server_errors == 0)
         template_finish(apply);
     for (unsigned i = 0; features[i] != NULL; i++)
         if (features[i]->finish != NULL)

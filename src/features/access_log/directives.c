@@ -339,7 +339,7 @@ static void access_log_finish(struct apply *apply, struct scope *stream)
     struct scope *scope;
 
     CHECK_KIND(stream, SCOPE_KIND);
-    if (!scope_is_whole(apply, stream)) /* a format may stand in an unread file */
+    if (!apply_is_whole(apply, stream)) /* a format may stand in an unread file */
         return;
     for (file = conf->files; file != NULL; file = file->next)
         if (file->path != NULL)

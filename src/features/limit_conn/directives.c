@@ -229,7 +229,7 @@ static void limit_conn_check(struct apply *apply, struct scope *stream)
     const struct limit_zone *zone = conf->zones;
 
     assert(stream->at == CONTEXT_STREAM);
-    for (; scope_is_whole(apply, stream) && zone != NULL; zone = zone->next)
+    for (; apply_is_whole(apply, stream) && zone != NULL; zone = zone->next)
         if (zone->key == NULL)
             report_error(apply->report, zone->used_at,
                 "zero size shared memory zone \"%s\": there is no \"limit_conn_zone\" with "

@@ -166,7 +166,7 @@ static void check_block(
 
     CHECK_KIND(block->upstream, UPSTREAM_KIND);
     upstream_balance_check(apply, block);
-    if (!scope_is_whole(apply, scope))
+    if (!apply_is_whole(apply, scope))
         return;
     if (block->upstream->server_n == 0)
         report_error(apply->report, name, "no servers are inside upstream");
@@ -287,7 +287,7 @@ static void upstream_finish(struct apply *apply, struct scope *stream)
 
     upstream_finish_uses(apply, stream);
     finish_resolvers(apply);
-    if (!scope_is_whole(apply, stream))
+    if (!apply_is_whole(apply, stream))
         return;
     STAILQ_FOREACH (use, &upstream_conf_of(apply)->zones, link)
         finish_zone(apply, use);
