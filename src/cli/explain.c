@@ -19,13 +19,6 @@ static const struct entry entries[] = {
 #include "cli/entries.def"
 };
 
-static const char *next_entry_name(void *arg)
-{
-    const struct entry **next = arg;
-
-    return *next == entries + countof(entries) ? NULL : (*next)++->name;
-}
-
 /* Whether an earlier entry has the same name, as directives of two blocks may have. */
 static bool is_second(size_t i)
 {
@@ -46,9 +39,8 @@ static void append_entry_name(char *list, size_t size, const char *name)
 /* Reports an unknown name, with the nearest name, or else all names containing the unknown name. */
 static void report_unknown_entry(const char *name, struct log *log)
 {
-    const struct entry *next = entries;
     bool no_effect = nginx_no_effect(name) != 0;
-    const char *near = NULL;
+    struct nearest near = { .word = name };
     char list[1024] = "";
 
     if (no_effect || nginx_only(name)) {
@@ -57,9 +49,11 @@ static void report_unknown_entry(const char *name, struct log *log)
             no_effect ? "" : nginx_lacking(name));
         return;
     }
-    if ((near = nearest_name(name, next_entry_name, &next)) != NULL)
-        append_entry_name(list, sizeof(list), near);
-    for (size_t i = 0; near == NULL && *name != '\0' && i < countof(entries); i++)
+    for (size_t i = 0; i < countof(entries); i++)
+        nearest_try(&near, entries[i].name);
+    if (near.found != NULL)
+        append_entry_name(list, sizeof(list), near.found);
+    for (size_t i = 0; near.found == NULL && *name != '\0' && i < countof(entries); i++)
         if (strstr(entries[i].name, name) != NULL && !is_second(i))
             append_entry_name(list, sizeof(list), entries[i].name);
     log_write(log, LEVEL_EMERG, 0, "unknown directive \"%s\"%s%s%s", name,

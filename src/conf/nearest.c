@@ -39,26 +39,19 @@ static unsigned word_distance(const char *a, size_t a_n, const char *b, size_t b
     return last[b_n];
 }
 
-const char *nearest_name(const char *word, const char *(*next)(void *arg), void *arg)
+void nearest_try(struct nearest *nearest, const char *candidate)
 {
-    size_t n = strlen(word);
-    unsigned nearest = n < 6 ? 1 : n < 9 ? 2 : 3; /* a third of the word, from 1 to 3 */
-    const char *candidate, *found = NULL;
+    size_t n = strlen(nearest->word), candidate_n = strlen(candidate);
+    unsigned most = n < 6 ? 1 : n < 9 ? 2 : 3; /* a third of the word, from 1 to 3 */
+    unsigned d;
 
-    while ((candidate = next(arg)) != NULL) {
-        size_t candidate_n = strlen(candidate);
-        unsigned d;
-
-        if (n == 0 || n > LENGTH_MAX || candidate_n == 0 || candidate_n > LENGTH_MAX)
-            continue;
-        d = word_distance(word, n, candidate, candidate_n);
-        /* words without a common byte are never near */
-        if (d >= n && d >= candidate_n)
-            continue;
-        if (d < nearest || (d == nearest && found == NULL)) {
-            nearest = d;
-            found = candidate;
-        }
+    if (n == 0 || n > LENGTH_MAX || candidate_n == 0 || candidate_n > LENGTH_MAX)
+        return;
+    d = word_distance(nearest->word, n, candidate, candidate_n);
+    if (d >= n && d >= candidate_n) /* no common byte */
+        return;
+    if (nearest->found == NULL ? d <= most : d < nearest->distance) {
+        nearest->distance = d;
+        nearest->found = candidate;
     }
-    return found;
 }

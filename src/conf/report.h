@@ -67,6 +67,12 @@ const struct log_place *report_place_init(
 /* Writes the word's line and the mark to the descriptor, unless -1. */
 void report_show_excerpt(const struct report_place *place, int excerpts);
 
-/* Returns the candidate nearest to `word`, the first of several, or NULL when none is near enough
- * to be meant. `next` returns one candidate a call, and NULL after the last. */
-const char *nearest_name(const char *word, const char *(*next)(void *arg), void *arg);
+/* A search for the name meant by a misspelt word, which begins with the word alone. */
+struct nearest {
+    const char *word;
+    const char *found; /* the nearest so far, the first of several; NULL: none is near enough */
+    unsigned distance;
+};
+
+/* Compares a candidate with the word; the candidate is kept by reference. */
+void nearest_try(struct nearest *nearest, const char *candidate);

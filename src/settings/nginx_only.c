@@ -116,43 +116,22 @@ unsigned nginx_no_effect(const char *name)
     return 0;
 }
 
-/* An iterator over the rows without an effect that are of some contexts. */
-struct walk {
-    size_t i;
-    unsigned at;
-};
-
-static const char *next_no_effect(void *arg)
-{
-    struct walk *walk = arg;
-
-    while (walk->i < countof(no_effects)) {
-        const struct no_effect *row = &no_effects[walk->i++];
-
-        if (row->at & walk->at)
-            return row->name;
-    }
-    return NULL;
-}
-
-static const char *next_name(void *arg)
-{
-    struct walk *walk = arg;
-
-    return walk->i < countof(names) ? names[walk->i++] : NULL;
-}
-
 const char *nginx_nearest_no_effect(const char *name, unsigned at)
 {
-    struct walk walk = { .at = at };
+    struct nearest near = { .word = name };
 
     assert(at != 0);
-    return nearest_name(name, next_no_effect, &walk);
+    for (size_t i = 0; i < countof(no_effects); i++)
+        if (no_effects[i].at & at)
+            nearest_try(&near, no_effects[i].name);
+    return near.found;
 }
 
 const char *nginx_nearest(const char *name)
 {
-    struct walk walk = { .at = 0 };
+    struct nearest near = { .word = name };
 
-    return nearest_name(name, next_name, &walk);
+    for (size_t i = 0; i < countof(names); i++)
+        nearest_try(&near, names[i]);
+    return near.found;
 }

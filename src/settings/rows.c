@@ -80,13 +80,6 @@ static const struct setting *next_row(struct rows *rows)
     return NULL;
 }
 
-static const char *next_row_name(void *arg)
-{
-    const struct setting *setting = next_row(arg);
-
-    return setting != NULL ? setting->name : NULL;
-}
-
 const struct setting *rows_find(const struct apply *apply, const char *name, unsigned at)
 {
     struct rows rows = { .apply = apply, .at = at };
@@ -116,17 +109,26 @@ const struct setting *rows_find_anywhere(const struct apply *apply, const char *
     return rows_find(apply, name, CONTEXT_ANY & ~(unsigned)CONTEXT_OWN);
 }
 
+static const char *nearest_row(const struct apply *apply, const char *name, unsigned at)
+{
+    struct rows rows = { .apply = apply, .at = at };
+    struct nearest near = { .word = name };
+    const struct setting *setting;
+
+    while ((setting = next_row(&rows)) != NULL)
+        nearest_try(&near, setting->name);
+    return near.found;
+}
+
 /* Suggests a replacement for an unknown name: the directive for a word of HAProxy's, or a name of
  * this context, of any, and of nginx. */
 static void suggest_name(struct apply *apply, const struct conf_word *name)
 {
-    struct rows here = { .apply = apply, .at = apply->scope->at };
-    struct rows anywhere = { .apply = apply, .at = CONTEXT_ANY };
     const char *haproxy = rows_haproxy_hint(HAPROXY_DIRECTIVE, name->text);
-    const char *near = nearest_name(name->text, next_row_name, &here);
+    const char *near = nearest_row(apply, name->text, apply->scope->at);
 
     if (near == NULL)
-        near = nearest_name(name->text, next_row_name, &anywhere);
+        near = nearest_row(apply, name->text, CONTEXT_ANY);
     if (near == NULL)
         near = nginx_nearest_no_effect(name->text, apply->scope->at);
     if (haproxy != NULL)

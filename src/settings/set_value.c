@@ -33,21 +33,16 @@ int set_bad_value(struct apply *apply, const struct conf_directive *directive, u
     return -1;
 }
 
-static const char *next_name(void *arg)
-{
-    const char *const **names = arg;
-
-    return **names != NULL ? *(*names)++ : NULL;
-}
-
 int set_bad_name(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *const *names, const char *expected)
 {
-    const char *near = nearest_name(directive->args[arg].text, next_name, &names);
+    struct nearest near = { .word = directive->args[arg].text };
 
-    if (near != NULL)
+    for (; *names != NULL; names++)
+        nearest_try(&near, *names);
+    if (near.found != NULL)
         return set_bad_value(
-            apply, directive, arg, "expected %s, did you mean \"%s\"?", expected, near);
+            apply, directive, arg, "expected %s, did you mean \"%s\"?", expected, near.found);
     return set_bad_value(apply, directive, arg, "expected %s", expected);
 }
 

@@ -238,44 +238,20 @@ void template_begin(struct apply *apply)
         gethostname(variables->hostname, HOSTNAME_MAX - 1);
 }
 
-/* An iterator over the defined names. */
-struct walk {
-    struct variables *variables;
-    struct variable *at;
-};
-
-static const char *next_name(void *arg)
-{
-    struct walk *walk = arg;
-
-    do
-        walk->at = variables_next(walk->variables, walk->at);
-    while (walk->at != NULL && walk->at->get == NULL);
-    return walk->at != NULL ? walk->at->name : NULL;
-}
-
-/* Goes over the rows without a "*" in the name. */
-static const char *next_row(void *arg)
-{
-    const struct variable_row **row = arg;
-
-    while ((*row)->name != NULL && strchr((*row)->name, '*') != NULL)
-        (*row)++;
-    return (*row)->name != NULL ? (*row)++->name : NULL;
-}
-
 /* Returns a similar name that the operator may have meant, or NULL. */
-static const char *nearest(struct variables *variables, const char *name)
+static const char *find_nearest(struct variables *variables, const char *name)
 {
-    struct walk walk = { .variables = variables };
-    const char *found = nearest_name(name, next_name, &walk);
+    struct nearest near = { .word = name };
+    struct variable *variable = NULL;
 
-    for (size_t i = 0; found == NULL && variables->tables[i] != NULL; i++) {
-        const struct variable_row *row = variables->tables[i];
-
-        found = nearest_name(name, next_row, &row);
-    }
-    return found;
+    while ((variable = variables_next(variables, variable)) != NULL)
+        if (variable->get != NULL)
+            nearest_try(&near, variable->name);
+    for (size_t i = 0; near.found == NULL && variables->tables[i] != NULL; i++)
+        for (const struct variable_row *row = variables->tables[i]; row->name != NULL; row++)
+            if (strchr(row->name, '*') == NULL)
+                nearest_try(&near, row->name);
+    return near.found;
 }
 
 static void report_unknown(struct apply *apply, const struct variable *variable)
@@ -287,7 +263,7 @@ static void report_unknown(struct apply *apply, const struct variable *variable)
             "\"%s\" variable of nginx is not supported%s", name, nginx_lacking(name));
         return;
     }
-    other = nearest(apply->cycle->stream.variables, name);
+    other = find_nearest(apply->cycle->stream.variables, name);
     report_error(apply->report, variable->used_at, "unknown \"%s\" variable%s%s%s", name,
         other != NULL ? ", did you mean \"" : "", other != NULL ? other : "",
         other != NULL ? "\"?" : "");

@@ -61,29 +61,23 @@ static const char *const escapes[] = {
     NULL,
 };
 
-static const char *next_escape(void *arg)
-{
-    const char *const **names = arg;
-
-    return **names != NULL ? *(*names)++ : NULL;
-}
-
 /* Sets the escaping named by the word; -1 after a report. */
 static int set_escape(struct apply *apply, const struct conf_word *word, struct line_format *format)
 {
-    const char *name = word->text + strlen(ESCAPE), *near;
-    const char *const *names = escapes;
+    const char *name = word->text + strlen(ESCAPE);
+    struct nearest near = { .word = name };
 
-    for (unsigned i = 0; escapes[i] != NULL; i++)
+    for (unsigned i = 0; escapes[i] != NULL; i++) {
+        nearest_try(&near, escapes[i]);
         if (strcmp(name, escapes[i]) == 0) {
             format->escape = (enum log_escape)i;
             return 0;
         }
-    near = nearest_name(name, next_escape, &names);
+    }
     report_error(apply->report, word,
         "unknown log format escaping \"%s\": expected \"default\", \"json\" or \"none\"%s%s%s",
-        name, near != NULL ? ", did you mean \"" : "", near != NULL ? near : "",
-        near != NULL ? "\"?" : "");
+        name, near.found != NULL ? ", did you mean \"" : "", near.found != NULL ? near.found : "",
+        near.found != NULL ? "\"?" : "");
     return -1;
 }
 
@@ -121,22 +115,15 @@ const struct line_format *log_format_find(const struct apply *apply, const char 
     return RB_FIND(line_formats, &conf->formats, &wanted);
 }
 
-static const char *next_name(void *arg)
-{
-    struct line_format **format = arg;
-    const char *name = *format != NULL ? (*format)->name : NULL;
-
-    if (*format != NULL)
-        *format = RB_NEXT(line_formats, NULL, *format);
-    return name;
-}
-
 const char *log_format_nearest(const struct apply *apply, const char *name)
 {
     struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
-    struct line_format *format = RB_MIN(line_formats, &conf->formats);
+    struct nearest near = { .word = name };
+    struct line_format *format;
 
-    return nearest_name(name, next_name, &format);
+    RB_FOREACH (format, line_formats, &conf->formats)
+        nearest_try(&near, format->name);
+    return near.found;
 }
 
 int log_format_set(struct apply *apply, const struct conf_directive *directive, void *field)

@@ -163,23 +163,15 @@ static const struct upstream_check *add_check(struct apply *apply, const struct 
     return use->check;
 }
 
-static const char *next_match(void *arg)
-{
-    const struct match **next = arg, *match = *next;
-
-    if (match != NULL)
-        *next = STAILQ_NEXT(match, link);
-    return match != NULL ? match->name : NULL;
-}
-
 /* Looks up the needs of the check; -1 after a report. */
 static int find_parts(struct apply *apply, const struct health_use *use)
 {
     const struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
     const struct upstream *upstream = use->upstream->upstream;
     struct upstream_check *check = use->check;
-    const char *name = use->word->text, *near;
-    const struct match *next;
+    struct nearest near = { .word = check->match_name };
+    const char *name = use->word->text;
+    const struct match *match;
 
     if (upstream == NULL || upstream->is_single) {
         report_error(apply->report, use->word,
@@ -196,11 +188,11 @@ static int find_parts(struct apply *apply, const struct health_use *use)
     check->match = match_find(&conf->matches, check->match_name);
     if (check->match != NULL)
         return 0;
-    next = STAILQ_FIRST(&conf->matches);
-    near = nearest_name(check->match_name, next_match, &next);
+    STAILQ_FOREACH (match, &conf->matches, link)
+        nearest_try(&near, match->name);
     report_error(apply->report, use->word, "there is no \"match\" block of the name \"%s\"%s%s%s",
-        check->match_name, near != NULL ? ", did you mean \"" : "", near != NULL ? near : "",
-        near != NULL ? "\"?" : "");
+        check->match_name, near.found != NULL ? ", did you mean \"" : "",
+        near.found != NULL ? near.found : "", near.found != NULL ? "\"?" : "");
     return -1;
 }
 

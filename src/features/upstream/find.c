@@ -91,19 +91,13 @@ void upstream_number_names(struct apply *apply)
         report_error(apply->report, NULL, "out of memory");
 }
 
-static const char *next_name(void *arg)
-{
-    struct upstream_entry **next = arg, *entry = *next;
-
-    if (entry == NULL || entry->upstream->is_single) /* these come last */
-        return NULL;
-    *next = RB_NEXT(upstream_names, NULL, entry);
-    return entry->upstream->name;
-}
-
 const char *upstream_nearest(struct apply *apply, const char *name)
 {
-    struct upstream_entry *first = RB_MIN(upstream_names, &upstream_conf_of(apply)->all);
+    struct nearest near = { .word = name };
+    struct upstream_entry *entry;
 
-    return nearest_name(name, next_name, &first);
+    RB_FOREACH (entry, upstream_names, &upstream_conf_of(apply)->all)
+        if (!entry->upstream->is_single)
+            nearest_try(&near, entry->upstream->name);
+    return near.found;
 }
