@@ -7,7 +7,7 @@
 #include "base/compiler.h"
 #include "sdk/handle.h"
 #include "session/conn.h"
-#include "settings/shared_map.h"
+#include "settings/calls.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "process/name_check.h"
 #include "process/process_ops.h"
 #include "process/signals.h"
-#include "settings/answers.h"
+#include "settings/check.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -124,7 +124,7 @@ static int report_outcome(
 void config_check_done(struct config_check *check)
 {
     assert(check->pid == 0 && check->progress == NULL);
-    answers_destroy(&check->answers);
+    check_answers_destroy(&check->answers);
 }
 
 /* The child has gone, or was never there: its answers alone stay. */
@@ -171,7 +171,7 @@ static int fork_check(struct config_check *check)
         return -1;
     /* the checking child writes there, and no worker that is forked meanwhile */
     os_inherited_never(check->progress, sizeof(*check->progress));
-    answers_keep_private(check->answers);
+    check_answers_keep_private(check->answers);
     return 0;
 }
 
@@ -184,7 +184,7 @@ static int share_memory(struct config_check *check)
     if (progress == MAP_FAILED)
         return -1;
     check->progress = progress;
-    check->answers = answers_create();
+    check->answers = check_answers_create();
     return check->answers != NULL ? 0 : -1;
 }
 

@@ -3,7 +3,7 @@
  * of expiry on the wall clock, and statuses of shm/map.h become the SDK's. Every process may write
  * the shared memory, so no value read from it is asserted. */
 #include "base/compiler.h"
-#include "settings/shared_map.h"
+#include "settings/calls.h"
 #include "shm/map.h"
 #include "worker/worker.h"
 

@@ -16,11 +16,11 @@ void core_finish(struct apply *apply);
 void core_finish_pid(struct apply *apply);
 void core_finish_control(struct apply *apply);
 
-/* error_log.c; the log of a configuration without `error_log`. */
-int error_log_set(struct apply *apply, const struct conf_directive *directive, void *field);
-int error_log_set_rate_limit(
+/* log_targets.c; the log of a configuration without `error_log`. */
+int log_targets_set(struct apply *apply, const struct conf_directive *directive, void *field);
+int log_targets_set_rate_limit(
     struct apply *apply, const struct conf_directive *directive, void *field);
-void error_log_finish(struct apply *apply);
+void log_targets_finish(struct apply *apply);
 
 /* events.c; the mechanisms' directives as rows (NULL after a report), and the choice of one. */
 int events_set(struct apply *apply, const struct conf_directive *directive, void *field);

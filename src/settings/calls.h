@@ -6,10 +6,23 @@
 #include "base/compiler.h"
 #include "conf/conf.h"
 #include "net/target.h"
-#include "settings/shared_map.h"
+#include "shm/map_log.h"
 
 #include <forkbeard/forkbeard.h>
 #include <stdarg.h>
+
+/* A map declared by a protocol: the master opens the zone, and every worker makes a handle. */
+struct fb_map {
+    struct zone *zone; /* open in a worker */
+    struct zone *log;  /* the changes'; NULL: the protocol has no `map_changed` */
+    struct shm_map_shape shape;
+    struct shm_map *handle;     /* the worker's, once it is open */
+    struct shm_map_mended said; /* how many the log was told of */
+    uint64_t said_ms;
+};
+
+/* A worker: makes the handles of all maps among these open zones. */
+void settings_open_maps(struct zones *zones, struct slot_id id);
 
 /* Finds the place of a mistake: the directive that is being set, unless a default is; else the
  * named directive, if it was written; else the block. */

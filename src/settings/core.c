@@ -220,9 +220,9 @@ const struct setting core_table[] = {
     { "env", CONTEXT_MAIN, 1, 1, .set = set_env, .repeats = true, .unset = "TZ" },
     { "env_substitution", CONTEXT_MAIN, 1, 1, .set = substitution_set, CORE(env_substitution),
         .finds_master = true, .initial = "off" },
-    { "error_log", CONTEXT_MAIN, 1, 3, .set = error_log_set, .repeats = true,
+    { "error_log", CONTEXT_MAIN, 1, 3, .set = log_targets_set, .repeats = true,
         .unset = "@localstatedir@/log/forkbeard/error.log error" },
-    { "error_log_rate_limit", CONTEXT_MAIN, 1, 2, .set = error_log_set_rate_limit, .parts = true,
+    { "error_log_rate_limit", CONTEXT_MAIN, 1, 2, .set = log_targets_set_rate_limit, .parts = true,
         .initial = "burst=1000 interval=1s" },
     { "events", CONTEXT_MAIN, 0, 0, .set = events_set, .block = true, .unset = "none" },
     { "include", CONTEXT_ANY, 1, 1, .set = apply_include, .repeats = true, .finds_master = true,
@@ -374,5 +374,5 @@ void core_finish(struct apply *apply)
     check_affinity(apply);
     core_finish_pid(apply);
     core_finish_control(apply);
-    error_log_finish(apply);
+    log_targets_finish(apply);
 }

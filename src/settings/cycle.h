@@ -12,7 +12,7 @@
 #include "module/module.h"
 #include "net/adopted.h"
 #include "session/server.h"
-#include "settings/check_progress.h"
+#include "settings/check.h"
 #include "settings/needs.h"
 #include "shm/zone.h"
 
@@ -64,7 +64,7 @@ struct core_settings {
     unsigned group_n;
     struct log_target *logs; /* logs of the main context */
     unsigned log_n;
-    struct log_target **other_logs; /* stream {}'s and its servers'; settings/log_destination.c */
+    struct log_target **other_logs; /* stream {}'s and its servers'; settings/log_targets.c */
     unsigned other_log_n;
     enum log_level routed_level;     /* the most verbose level of the servers' own error logs */
     int64_t log_burst, log_interval; /* lines of a kind in an interval; a burst of 0: no limit */

@@ -43,41 +43,30 @@ const struct setting *feature_rows(struct apply *apply)
     return rows;
 }
 
-/* Makes a list of zeroed structs with the features' sizes, NULL for a size of 0. */
-static void **make_structs(struct apply *apply, size_t (*size_of)(const struct feature *feature))
+/* Makes a list of zeroed structs; `size` is the place of their size in struct feature. */
+static void **make_structs(struct apply *apply, size_t size)
 {
     const struct feature *const *features = apply->options->features;
     void **structs = apply_alloc(apply, STREAM_FEATURES * sizeof(void *));
 
     for (unsigned i = 0; structs != NULL && features[i] != NULL; i++) {
+        size_t n = *(const size_t *)(const void *)((const char *)features[i] + size);
+
         assert(i < STREAM_FEATURES);
-        if (size_of(features[i]) == 0)
-            continue;
-        structs[i] = apply_alloc(apply, size_of(features[i]));
-        if (structs[i] == NULL)
+        if (n > 0 && (structs[i] = apply_alloc(apply, n)) == NULL)
             return NULL;
     }
     return structs;
 }
 
-static size_t conf_size(const struct feature *feature)
-{
-    return feature->conf_size;
-}
-
-static size_t server_size(const struct feature *feature)
-{
-    return feature->server_size;
-}
-
 void **feature_make_confs(struct apply *apply)
 {
-    return make_structs(apply, conf_size);
+    return make_structs(apply, offsetof(struct feature, conf_size));
 }
 
 void **feature_make_values(struct apply *apply)
 {
-    return make_structs(apply, server_size);
+    return make_structs(apply, offsetof(struct feature, server_size));
 }
 
 const struct variable_row *const *feature_variables(struct apply *apply)

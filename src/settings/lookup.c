@@ -5,7 +5,7 @@
 #include "settings/lookup.h"
 
 #include "net/address_parse.h"
-#include "settings/answers.h"
+#include "settings/check.h"
 #include "settings/set_value.h"
 
 #include <errno.h>
@@ -97,7 +97,8 @@ static const char *answer_question(struct apply *apply, struct question *questio
     long n;
 
     if (answers != NULL && progress == NULL) {
-        n = answers_find(answers, question->kind, question->key, question->answer, question->most);
+        n = check_answers_find(
+            answers, question->kind, question->key, question->answer, question->most);
         question->n = n > 0 ? (size_t)n : 0;
         return question->n < question->least ? NOT_CHECKED : NULL;
     }
@@ -109,7 +110,7 @@ static const char *answer_question(struct apply *apply, struct question *questio
     if (!is_foreign)
         check_progress_leave(progress);
     if (wrong == NULL && answers != NULL &&
-        !answers_add(answers, question->kind, question->key, question->answer, question->n))
+        !check_answers_add(answers, question->kind, question->key, question->answer, question->n))
         return NO_ROOM;
     return wrong;
 }

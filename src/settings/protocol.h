@@ -25,5 +25,5 @@ void protocol_finish(struct apply *apply, struct scope *scope);
 void protocol_define_variables(struct apply *apply);
 /* Returns the path of a protocol's module, or the name of a protocol that has none. */
 const char *protocol_module(const struct apply *apply, const fb_protocol *protocol);
-/* Declares the zone of a protocol's metrics (conf_calls.c); NULL after a report. */
+/* Declares the zone of a protocol's metrics (calls.c); NULL after a report. */
 struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *protocol);

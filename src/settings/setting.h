@@ -3,7 +3,7 @@
  * setter, and the default. Each row has a default or says that there is none; tests/lint compares
  * all rows with the manual. Defaults that depend on the build, the command line or other directives
  * (control, pid, user, env, error_log) are worked out when the whole file has been read (core.c,
- * error_log.c): `unset` in their rows is the text of the manual. */
+ * log_targets.c): `unset` in their rows is the text of the manual. */
 #pragma once
 
 #include "conf/conf.h"

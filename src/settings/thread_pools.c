@@ -5,8 +5,6 @@
 #include "base/number.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
-#include "settings/calls.h"
-#include "settings/protocol.h"
 #include "settings/set_value.h"
 
 #include <inttypes.h>
@@ -97,13 +95,4 @@ int thread_pools_set(struct apply *apply, const struct conf_directive *directive
     if (pool->threads == 0)
         return set_bad_value(apply, directive, 0, "expected threads=number after the name");
     return 0;
-}
-
-const struct fb_pool *settings_pool(struct fb_conf *conf, const char *directive, const char *name)
-{
-    const struct fb_pool *pool = core_find_pool(&conf->apply->cycle->core, name);
-
-    if (pool == NULL)
-        settings_report(conf, directive, "there is no \"thread_pool\" of the name \"%s\"", name);
-    return pool;
 }

@@ -3,7 +3,7 @@
  * changes ring again; they are told on the loop, a part a turn, and never within a call. */
 #include "worker/map_watch.h"
 
-#include "settings/shared_map.h"
+#include "settings/calls.h"
 #include "worker/worker.h"
 
 #include <assert.h>

@@ -11,7 +11,7 @@
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"
-#include "settings/shared_map.h"
+#include "settings/calls.h"
 #include "upstream/queue.h"
 #include "upstream/refresh.h"
 #include "worker/accept.h"
@@ -185,7 +185,7 @@ static int open_service(struct worker *worker)
 {
     struct cycle *cycle = worker->cycle;
 
-    shared_maps_open(&cycle->zones, worker->heritage->slot);
+    settings_open_maps(&cycle->zones, worker->heritage->slot);
     return features_open(&worker->stream, cycle, worker->heritage->slot);
 }
 

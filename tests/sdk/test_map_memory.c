@@ -3,7 +3,7 @@
  * the map of a module of API 3. */
 #include "sdk/scripted_conn.h"
 
-#include "settings/shared_map.h"
+#include "settings/calls.h"
 
 #include <string.h>
 

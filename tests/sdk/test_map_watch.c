@@ -2,7 +2,7 @@
 /* fb_map_watch(): a protocol is told of changes of a map by any worker. */
 #include "sdk/scripted_conn.h"
 
-#include "settings/shared_map.h"
+#include "settings/calls.h"
 
 #include <string.h>
 

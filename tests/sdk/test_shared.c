@@ -2,7 +2,7 @@
 /* Metrics and maps, which workers share. */
 #include "sdk/scripted_conn.h"
 
-#include "settings/shared_map.h"
+#include "settings/calls.h"
 #include "shm/metrics.h"
 
 #include <inttypes.h>

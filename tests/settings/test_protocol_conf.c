@@ -5,7 +5,7 @@
 #include "support/test.h"
 
 #include "net/target.h"
-#include "settings/shared_map.h"
+#include "settings/calls.h"
 #include "shm/metrics.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `user`: the program has fake accounts, and itself decides whether it is root. */
-#include "settings/answers.h"
+#include "settings/check.h"
 #include "settings/loading.h"
 #include "support/test.h"
 
@@ -134,7 +134,7 @@ END_TEST
 START_TEST(what_a_check_has_noted_is_not_asked_again)
 {
     struct check_progress progress = { .done = false };
-    struct answers *answers = answers_create();
+    struct answers *answers = check_answers_create();
     struct loading loading;
 
     machine.root = true;
@@ -150,30 +150,31 @@ START_TEST(what_a_check_has_noted_is_not_asked_again)
         "invalid value \"www\" in \"user\" directive: the configuration was changed after it had "
         "been checked, try again in /main:1:6\n");
     loading_end(&loading);
-    answers_destroy(&answers);
+    check_answers_destroy(&answers);
 }
 END_TEST
 
 START_TEST(answers_of_another_process_are_not_trusted)
 {
-    struct answers *answers = answers_create();
+    struct answers *answers = check_answers_create();
     uint32_t *words = (uint32_t *)(void *)answers;
     char answer[4];
 
-    ck_assert(answers_add(answers, ANSWERS_HOST, "a", "1", 1));
-    ck_assert(answers_add(answers, ANSWERS_HOST, "b", "22", 2));
-    ck_assert_int_eq(answers_find(answers, ANSWERS_HOST, "b", answer, sizeof(answer)), 2);
-    ck_assert_int_eq(answers_find(answers, ANSWERS_HOST, "b", answer, 1), -1);
-    ck_assert_int_eq(answers_find(answers, ANSWERS_USER, "b", answer, sizeof(answer)), -1);
-    ck_assert_int_eq(answers_find(answers, ANSWERS_HOST, "c", answer, sizeof(answer)), -1);
+    ck_assert(check_answers_add(answers, ANSWERS_HOST, "a", "1", 1));
+    ck_assert(check_answers_add(answers, ANSWERS_HOST, "b", "22", 2));
+    ck_assert_int_eq(check_answers_find(answers, ANSWERS_HOST, "b", answer, sizeof(answer)), 2);
+    ck_assert_int_eq(check_answers_find(answers, ANSWERS_HOST, "b", answer, 1), -1);
+    ck_assert_int_eq(check_answers_find(answers, ANSWERS_USER, "b", answer, sizeof(answer)), -1);
+    ck_assert_int_eq(check_answers_find(answers, ANSWERS_HOST, "c", answer, sizeof(answer)), -1);
     for (int i = 0; i < 4; i++) { /* the length of all, and the first entry */
         uint32_t was = words[i];
 
         words[i] = UINT32_MAX - 3;
-        ck_assert_int_eq(answers_find(answers, ANSWERS_HOST, i == 1 ? "a" : "b", answer, 4), -1);
+        ck_assert_int_eq(
+            check_answers_find(answers, ANSWERS_HOST, i == 1 ? "a" : "b", answer, 4), -1);
         words[i] = was;
     }
-    answers_destroy(&answers);
+    check_answers_destroy(&answers);
 }
 END_TEST
 

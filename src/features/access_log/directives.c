@@ -8,7 +8,7 @@
 #include "features/access_log/gzip.h"
 #include "features/features.h"
 #include "settings/blocks.h"
-#include "settings/log_destination.h"
+#include "settings/log_targets.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
 
@@ -96,7 +96,7 @@ static struct access_file *add_file(
         return NULL;
     file->path = path;
     if (path == NULL) {
-        file->target = log_destination_add(apply, target);
+        file->target = log_targets_add(apply, target);
     } else {
         file->target = apply_alloc(apply, sizeof(*file->target));
         if (file->target != NULL)
@@ -245,7 +245,7 @@ static int set_file(struct apply *apply, const struct conf_directive *directive,
 
     if (has_variables(directive->args[0].text))
         return set_variable_path(apply, directive, log, parameters);
-    if (log_destination_set(apply, directive, &target) == -1)
+    if (log_targets_find(apply, directive, &target) == -1)
         return -1;
     file = share_file(apply, &target);
     if (file == NULL || set_buffer(apply, directive, file, parameters) == -1)

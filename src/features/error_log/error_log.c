@@ -2,10 +2,9 @@
 /* Logs of stream {} and server {}, which take the lines of sessions in the place of the main
  * context's. Logs of one destination share the target, at any level: servers may be many, and
  * descriptors few. */
-#include "settings/error_log.h"
 #include "base/check.h"
 #include "features/features.h"
-#include "settings/log_destination.h"
+#include "settings/log_targets.h"
 
 #include <string.h>
 
@@ -56,7 +55,7 @@ static int error_log_set_server(
     struct error_log_setting **logs = field;
     struct error_log *log = apply_alloc(apply, sizeof(*log));
 
-    if (log == NULL || error_log_read(apply, directive, &log->target) == -1)
+    if (log == NULL || log_targets_read(apply, directive, &log->target) == -1)
         return -1;
     log->text = log->target.path != NULL ? log->target.path : directive->args[0].text;
     if (*logs == NULL) {
@@ -94,7 +93,7 @@ static struct log_target *share_target(struct apply *apply, const struct error_l
         found = destination;
         found->target = find_main(&apply->cycle->core, &log->target);
         if (found->target == NULL)
-            found->target = log_destination_add(apply, &log->target);
+            found->target = log_targets_add(apply, &log->target);
     }
     return found->target;
 }

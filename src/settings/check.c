@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A list of entries behind one another, which only grows. Look-ups start at the first entry: a
- * configuration asks a few questions. */
-#include "settings/answers.h"
+/* Memory shared by a configuration check and its parent process. The texts of the progress are
+ * written before the flag is set; the answers are a list of entries behind one another, which only
+ * grows, and is searched from its first entry. */
+#include "settings/check.h"
 
+#include "conf/conf.h"
 #include "os/memory.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -25,24 +29,49 @@ struct answers {
     uint8_t bytes[ANSWERS_MAX - sizeof(uint32_t)];
 };
 
-struct answers *answers_create(void)
+void check_progress_enter(struct check_progress *progress, const struct conf_word *word,
+    const char *when, const char *who_format, ...)
+{
+    va_list args;
+
+    if (progress == NULL)
+        return;
+    assert(!progress->foreign && !progress->done);
+    va_start(args, who_format);
+    vsnprintf(progress->who, sizeof(progress->who), who_format, args);
+    va_end(args);
+    snprintf(progress->when, sizeof(progress->when), "%s", when);
+    progress->where[0] = '\0';
+    if (word != NULL && word->file != NULL)
+        snprintf(progress->where, sizeof(progress->where), " in %s:%u:%u", word->file->name,
+            word->line, word->column);
+    progress->foreign = true;
+}
+
+void check_progress_leave(struct check_progress *progress)
+{
+    if (progress != NULL)
+        progress->foreign = false;
+}
+
+struct answers *check_answers_create(void)
 {
     return os_memory_reserve_shared(sizeof(struct answers));
 }
 
-void answers_keep_private(struct answers *answers)
+void check_answers_keep_private(struct answers *answers)
 {
     os_inherited_never(answers, sizeof(*answers));
 }
 
-void answers_destroy(struct answers **answers)
+void check_answers_destroy(struct answers **answers)
 {
     if (*answers != NULL)
         munmap(*answers, sizeof(**answers));
     *answers = NULL;
 }
 
-bool answers_add(struct answers *answers, enum answers_kind kind, const char *question,
+bool check_answers_add(struct answers *answers, enum answers_kind kind, const char *question,
     const void *answer, size_t n)
 {
     struct entry entry = { kind, (uint32_t)strlen(question) + 1, (uint32_t)n };
@@ -60,7 +89,7 @@ bool answers_add(struct answers *answers, enum answers_kind kind, const char *qu
     return true;
 }
 
-long answers_find(const struct answers *answers, enum answers_kind kind, const char *question,
+long check_answers_find(const struct answers *answers, enum answers_kind kind, const char *question,
     void *answer, size_t max)
 {
     size_t used = answers->used, question_n = strlen(question) + 1;

@@ -87,6 +87,15 @@ const struct fb_target *settings_target(fb_conf *conf, const char *directive, co
     return NULL;
 }
 
+const struct fb_pool *settings_pool(struct fb_conf *conf, const char *directive, const char *name)
+{
+    const struct fb_pool *pool = core_find_pool(&conf->apply->cycle->core, name);
+
+    if (pool == NULL)
+        settings_report(conf, directive, "there is no \"thread_pool\" of the name \"%s\"", name);
+    return pool;
+}
+
 int settings_need(fb_conf *conf, uint64_t needs)
 {
     struct server *server = conf->scope->server;
@@ -222,6 +231,24 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options)
             name, options->version, options->capacity, options->key_max, options->value_max,
             zone->version, map->shape.capacity, map->shape.key_max, map->shape.value_max);
     return NULL;
+}
+
+/* Each worker has its own name for the locks. */
+void settings_open_maps(struct zones *zones, struct slot_id id)
+{
+    struct zone *zone;
+
+    assert(slot_id_is_valid(id));
+    STAILQ_FOREACH (zone, zones, link) {
+        const struct fb_map *map;
+
+        if (zone->kind != &shm_map_kind)
+            continue;
+        map = container_of(zone->shape, struct fb_map, shape);
+        assert(map->zone == zone && zone_memory(zone) != NULL);
+        shm_map_open(map->handle, zone_memory(zone), &map->shape, id);
+        shm_map_log_open(map->handle, map->log != NULL ? zone_memory(map->log) : NULL);
+    }
 }
 
 /* Hashes the names, because a different list of names is a different layout, even of equal

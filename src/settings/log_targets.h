@@ -9,8 +9,11 @@ struct apply;
 struct conf_directive;
 
 /* Sets the target's destination from the first argument; -1 after a report. */
-int log_destination_set(
+int log_targets_find(
     struct apply *apply, const struct conf_directive *directive, struct log_target *target);
 /* Copies the target to the cycle's, which are opened, shared, reopened and closed together. NULL
  * after a report. */
-struct log_target *log_destination_add(struct apply *apply, const struct log_target *target);
+struct log_target *log_targets_add(struct apply *apply, const struct log_target *target);
+/* Reads an `error_log`; -1 after a report. */
+int log_targets_read(
+    struct apply *apply, const struct conf_directive *directive, struct log_target *target);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads destinations of logs: a path, "stderr", or "syslog:" and parameters. Opens nothing:
- * process/logs.c opens all targets of a cycle. */
-#include "settings/log_destination.h"
+/* Reads `error_log`, and destinations of all logs: a path, "stderr", or "syslog:" and parameters.
+ * Opens nothing: process/logs.c opens all targets of a cycle. */
+#include "settings/log_targets.h"
 
 #include "base/check.h"
+#include "base/number.h"
 #include "net/address_parse.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
 #include "settings/lookup.h"
 #include "settings/set_value.h"
 
@@ -16,6 +18,10 @@
 
 #define SYSLOG_PORT 514
 #define TAG_MAX 32
+#define EXPECTED "a level: debug, info, notice, warn, error, crit, alert or emerg"
+
+static const char *const levels[] = { "debug", "info", "notice", "warn", "error", "crit", "alert",
+    "emerg", NULL };
 
 /* Names of syslog facilities, at their numbers. */
 static const char *const facilities[] = { "kern", "user", "mail", "daemon", "auth", "intern", "lpr",
@@ -148,7 +154,7 @@ static const struct syslog_server *parse_syslog(
     return syslog->address == NULL || syslog->host == NULL ? NULL : syslog;
 }
 
-int log_destination_set(
+int log_targets_find(
     struct apply *apply, const struct conf_directive *directive, struct log_target *target)
 {
     const char *text = directive->args[0].text;
@@ -171,7 +177,7 @@ int log_destination_set(
 }
 
 /* Doubles the list, so that many logs do not cost much memory. */
-struct log_target *log_destination_add(struct apply *apply, const struct log_target *target)
+struct log_target *log_targets_add(struct apply *apply, const struct log_target *target)
 {
     struct core_settings *core = &apply->cycle->core;
     unsigned n = core->other_log_n;
@@ -191,4 +197,94 @@ struct log_target *log_destination_add(struct apply *apply, const struct log_tar
     *copy = *target;
     core->other_logs[core->other_log_n++] = copy;
     return copy;
+}
+
+/* ---- The directives of the error log ---- */
+
+static int add_target(struct apply *apply, const struct log_target *target)
+{
+    struct core_settings *core = &apply->cycle->core;
+    struct log_target *logs = apply_grow(apply, core->logs, core->log_n, sizeof(*logs));
+
+    if (logs == NULL)
+        return -1;
+    logs[core->log_n++] = *target;
+    core->logs = logs;
+    return 0;
+}
+
+int log_targets_read(
+    struct apply *apply, const struct conf_directive *directive, struct log_target *target)
+{
+    unsigned n = directive->arg_n;
+
+    *target = (struct log_target) { .fd = -1, .level = LEVEL_ERROR };
+    if (n > 1 && strcmp(directive->args[n - 1].text, "json") == 0) {
+        target->format = LOG_FORMAT_JSON;
+        n--;
+    }
+    if (n > 1) {
+        int level = log_level_parse(directive->args[1].text);
+
+        if (level == -1)
+            return set_bad_name(apply, directive, 1, levels, EXPECTED);
+        target->level = (enum log_level)level;
+    }
+    if (n > 2)
+        return set_bad_value(apply, directive, 2, "expected \"json\"");
+    if (log_targets_find(apply, directive, target) == -1)
+        return -1;
+    if (target->path != NULL)
+        paths_add(apply, "error_log", PATH_LOG, target->path, &directive->args[0]);
+    return 0;
+}
+
+int log_targets_set(struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    struct log_target target;
+
+    (void)field;
+    return log_targets_read(apply, directive, &target) == -1 ? -1 : add_target(apply, &target);
+}
+
+int log_targets_set_rate_limit(
+    struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    struct core_settings *core = field;
+
+    if (directive->arg_n == 1 && strcmp(directive->args[0].text, "off") == 0) {
+        core->log_burst = 0;
+        return 0;
+    }
+    for (unsigned i = 0; i < directive->arg_n; i++) {
+        const char *text = directive->args[i].text;
+        const char *burst = value_of(text, "burst"), *interval = value_of(text, "interval");
+
+        if (burst != NULL) {
+            if (number_parse(burst, 1, INT_MAX, &core->log_burst) != NUMBER_OK)
+                return set_bad_value(
+                    apply, directive, i, "expected a number between 1 and %d", INT_MAX);
+        } else if (interval == NULL) {
+            return set_bad_value(
+                apply, directive, i, "expected burst=number, interval=time, or \"off\" alone");
+        } else if (number_parse_msec(interval, 1, 86400 * 1000, &core->log_interval) != NUMBER_OK) {
+            return set_bad_value(apply, directive, i, "expected a time between 1ms and 1d");
+        }
+    }
+    return 0;
+}
+
+void log_targets_finish(struct apply *apply)
+{
+    struct log_target target = { .fd = -1, .level = LEVEL_ERROR };
+    const char *path = apply->options->error_log;
+
+    assert(path != NULL);
+    if (apply->cycle->core.log_n > 0)
+        return;
+    if (strcmp(path, "stderr") == 0)
+        target.fd = STDERR_FILENO;
+    else
+        target.path = apply_strdup(apply, path);
+    add_target(apply, &target);
 }
