@@ -112,7 +112,7 @@ int process_confine(const struct cycle *cycle, unsigned index, struct log *log)
             log, LEVEL_ALERT, errno, "setpriority(%" PRId64 ") failed", core->worker_priority);
     if (!is_helper)
         choose_cpus(core, index, log);
-    if (change_user(core, cycle->needs.transparent && !is_helper, log) == -1)
+    if (change_user(core, (cycle->needs.rights & FB_NEEDS_TRANSPARENT) && !is_helper, log) == -1)
         return -1;
     if (core->working_directory != NULL && chdir(core->working_directory) == -1) {
         log_write(log, LEVEL_EMERG, errno, "chdir(\"%s\") failed", core->working_directory);

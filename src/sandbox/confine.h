@@ -31,15 +31,3 @@ int sandbox_seccomp_build(const struct cycle *cycle, int fd);
 int sandbox_filter_prepare(struct cycle *cycle);
 /* Installs the filter, for all threads of the process. */
 int sandbox_filter_enter(const struct sandbox_filter *filter);
-
-/* Names of system calls; each list ends with NULL (seccomp_calls.c). */
-extern const char *const sandbox_calls_denied[];      /* denied to every worker */
-extern const char *const sandbox_calls_of_exec[];     /* to run programs */
-extern const char *const sandbox_calls_of_io_uring[]; /* rings, whose operations no filter sees */
-extern const char *const sandbox_calls_of_aio[];  /* kernel AIO, whose operations no filter sees */
-extern const char *const sandbox_calls_allowed[]; /* allowed to every worker by `strict` */
-extern const char *const sandbox_calls_of_children[]; /* needed to run programs */
-extern const char *const sandbox_calls_of_groups[];   /* processes as such */
-extern const char *const sandbox_calls_of_sharing[];  /* System V's memory, POSIX's queues */
-extern const char *const sandbox_calls_of_cutting[];  /* truncated files, an error log */
-extern const char *const sandbox_calls_of_writing[];  /* files changed by name */

@@ -131,10 +131,10 @@ static struct ruleset handled_rights(const struct cycle *cycle, int abi)
     const struct needs *needs = &cycle->needs;
     struct ruleset handled = { .fs = rights_of(abi) };
 
-    if (abi >= 4 && !needs->listen && !needs->bind)
+    if (abi >= 4 && !(needs->rights & (FB_NEEDS_LISTEN | FB_NEEDS_BIND)))
         handled.net = BIND_TCP;
-    if (abi >= 4 && cycle->core.sandbox == SANDBOX_STRICT && !needs->connect && !needs->names &&
-        !needs->exec)
+    if (abi >= 4 && cycle->core.sandbox == SANDBOX_STRICT &&
+        !(needs->rights & (FB_NEEDS_CONNECT | FB_NEEDS_NAMES | FB_NEEDS_EXEC)))
         handled.net |= CONNECT_TCP;
     if (abi >= 6)
         handled.scoped = SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL;
@@ -181,7 +181,7 @@ static void allow_needed(const struct rules *rules, const struct needs *needs)
     static const uint64_t rights[] = {
         [NEEDS_TO_READ] = READING, [NEEDS_TO_WRITE] = WRITING, [NEEDS_TO_APPEND] = APPENDING
     };
-    uint64_t also = needs->exec ? FS(EXECUTE) : 0;
+    uint64_t also = needs->rights & FB_NEEDS_EXEC ? FS(EXECUTE) : 0;
     const struct needs_path *needed;
 
     STAILQ_FOREACH (needed, &needs->paths, link) {
@@ -231,11 +231,11 @@ static void allow_paths(const struct rules *rules, const struct cycle *cycle)
     allow_all(rules, devices, READING | FS(WRITE_FILE));
     if (cycle->core.sandbox == SANDBOX_ON)
         allow_all(rules, system_paths, READING);
-    if (needs->exec)
+    if (needs->rights & FB_NEEDS_EXEC)
         allow_all(rules, programs, READING | FS(EXECUTE));
-    if (needs->names)
+    if (needs->rights & FB_NEEDS_NAMES)
         allow_all(rules, name_paths, READING);
-    if (needs->resolver)
+    if (needs->rights & FB_NEEDS_RESOLVER)
         allow_all(rules, resolver_paths, READING);
     allow_needed(rules, needs);
     allow_cores(rules, &cycle->core);

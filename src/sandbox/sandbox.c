@@ -42,19 +42,20 @@ int sandbox_check(const struct cycle *cycle, struct log *log)
 
 static void note_needs(const struct needs *needs, struct log *log)
 {
-    const struct {
-        bool needed;
+    static const struct {
+        uint64_t right;
         const char *what;
     } lifted[] = {
-        { needs->exec, "run programs" },
-        { needs->code, "make memory executable" },
-        { needs->names, "look up names, for which they read /etc" },
-        { needs->udp, "open datagram sockets" },
-        { needs->listen, "open listening sockets" },
-        { needs->resolver, "ask servers of names" },
-        { needs->connect, "connect to any server" },
-        { needs->bind, "connect from any local address" },
-        { needs->transparent, "connect from addresses of others, by CAP_NET_RAW if root gives it" },
+        { FB_NEEDS_EXEC, "run programs" },
+        { FB_NEEDS_CODE, "make memory executable" },
+        { FB_NEEDS_NAMES, "look up names, for which they read /etc" },
+        { FB_NEEDS_UDP, "open datagram sockets" },
+        { FB_NEEDS_LISTEN, "open listening sockets" },
+        { FB_NEEDS_RESOLVER, "ask servers of names" },
+        { FB_NEEDS_CONNECT, "connect to any server" },
+        { FB_NEEDS_BIND, "connect from any local address" },
+        { FB_NEEDS_TRANSPARENT,
+            "connect from addresses of others, by CAP_NET_RAW if root gives it" },
     };
     static const char *const accesses[] = {
         [NEEDS_TO_READ] = "read",
@@ -64,7 +65,7 @@ static void note_needs(const struct needs *needs, struct log *log)
     const struct needs_path *path;
 
     for (size_t i = 0; i < countof(lifted); i++)
-        if (lifted[i].needed)
+        if (needs->rights & lifted[i].right)
             log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s, because protocols need it",
                 lifted[i].what);
     STAILQ_FOREACH (path, &needs->paths, link)
@@ -85,13 +86,13 @@ static bool is_whole(void)
 
 void sandbox_narrow(struct cycle *cycle)
 {
-    struct needs needs = { .resolver = true, .ring = cycle->needs.ring };
+    struct needs needs = { .rights = FB_NEEDS_RESOLVER | (cycle->needs.rights & NEEDS_RING) };
 
     STAILQ_INIT(&needs.paths);
     needs.ports = cycle->needs.ports; /* ports of name servers are included */
     cycle->needs = needs;
     cycle->filter = cycle->helper_filter;
-    if (cycle->core.sandbox == SANDBOX_ON && !needs.ring && is_whole())
+    if (cycle->core.sandbox == SANDBOX_ON && !(needs.rights & NEEDS_RING) && is_whole())
         cycle->core.sandbox = SANDBOX_STRICT;
 }
 

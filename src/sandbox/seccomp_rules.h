@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A filter of system calls under construction: the added rules. Private to sandbox/.
+/* The rules of the filter of system calls, as data. Private to sandbox/.
  *
  * The kernel uses 32 bits of an int argument, but a filter gets 64 bits: a rule that denies must
  * compare only these 32. */
@@ -7,34 +7,51 @@
 
 #include "settings/needs.h"
 
-#include <errno.h>
 #include <seccomp.h>
 #include <stdint.h>
 
-#define DENY SCMP_ACT_ERRNO(EPERM)
-#define ALLOW SCMP_ACT_ALLOW
+/* Rights of a filter, besides FB_NEEDS_... and NEEDS_... */
+#define RIGHT_WRITES (UINT64_C(1) << 48) /* to write files of the configuration */
+#define RIGHT_PORTS (UINT64_C(1) << 49)  /* to connect to ports of the configuration */
+#define RIGHT_HELD (UINT64_C(1) << 50)   /* Landlock denies connections to other ports */
+#define RIGHT_CLONES (UINT64_C(1) << 51) /* the runtime of the build starts processes */
+/* a protocol of an older SDK cannot declare needs, so no need is denied */
+#define RIGHT_OPEN (UINT64_C(1) << 52)
 
-struct filter {
-    scmp_filter_ctx context;
-    const struct needs *needs;
-    /* a protocol of an older SDK cannot declare needs, so no need is denied */
-    bool open;
-    bool strict;
-    bool ports_held; /* Landlock denies connections to other ports */
-    int error;       /* the first, negative; 0 */
+/* With one of these, protocols or their libraries may have own sockets; or connect anywhere. */
+#define RIGHTS_OF_SOCKETS                                                                          \
+    (FB_NEEDS_UDP | FB_NEEDS_CONNECT | FB_NEEDS_NAMES | FB_NEEDS_LISTEN | FB_NEEDS_EXEC |          \
+        RIGHT_OPEN)
+#define RIGHTS_TO_CONNECT (FB_NEEDS_CONNECT | FB_NEEDS_NAMES | FB_NEEDS_EXEC)
+
+/* Position of the flags among the arguments of clone(). */
+#if defined(__s390__) || defined(__CRIS__)
+#define CLONE_FLAGS 1
+#else
+#define CLONE_FLAGS 0
+#endif
+#define NAMESPACES                                                                                 \
+    ((uint64_t)CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |       \
+        CLONE_NEWPID | CLONE_NEWNET)
+
+/* Compare an argument: the 32 bits of an int; all bits of a mask, or none; all 64 bits. */
+#define ARG_IS(arg, value) { arg, SCMP_CMP_MASKED_EQ, UINT32_MAX, value }
+#define ARG_HAS(arg, bits) { arg, SCMP_CMP_MASKED_EQ, bits, bits }
+#define ARG_HAS_NOT(arg, bits) { arg, SCMP_CMP_MASKED_EQ, bits, 0 }
+#define ARG_COMPARE(arg, op, value) { arg, op, value, 0 }
+
+/* Calls with arguments, allowed or denied by the table of the rule. */
+struct rule {
+    const char *const *calls;    /* up to NULL; names unknown to the architecture are passed over */
+    uint64_t with;               /* rights, of which one is needed; 0: none is */
+    uint64_t unless;             /* rights, of which none may be there */
+    struct scmp_arg_cmp when[2]; /* all hold; an `op` of 0 ends the conditions */
+    unsigned arg;                /* is, besides, one of the values, unless there are none */
+    unsigned value_n;
+    const unsigned *values;
 };
 
-void seccomp_add_all(struct filter *filter, uint32_t action, const char *name, unsigned n,
-    const struct scmp_arg_cmp *conditions);
-void seccomp_add_rule(struct filter *filter, uint32_t action, const char *name);
-void seccomp_add_if(
-    struct filter *filter, uint32_t action, const char *name, struct scmp_arg_cmp condition);
-void seccomp_add_list(struct filter *filter, uint32_t action, const char *const *names);
-
-/* Compares the 32 bits of an int argument. */
-struct scmp_arg_cmp seccomp_arg_is(unsigned arg, uint32_t value);
-/* Compares all 64 bits of an argument. */
-struct scmp_arg_cmp seccomp_arg_compare(unsigned arg, enum scmp_compare op, uint64_t value);
-/* Compare an argument: none of the bits, or all bits. */
-struct scmp_arg_cmp seccomp_arg_has_not(unsigned arg, uint64_t bits);
-struct scmp_arg_cmp seccomp_arg_has(unsigned arg, uint64_t bits);
+/* Each table ends with a rule without calls. */
+extern const struct rule seccomp_denied[];    /* by `on` */
+extern const struct rule seccomp_allowed[];   /* by `strict` */
+extern const struct rule seccomp_libraries[]; /* options of own sockets: denied, or allowed */

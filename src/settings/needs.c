@@ -79,17 +79,12 @@ static void add_values(struct apply *apply, const struct server *server)
     }
 }
 
-/* Adds rights, FB_NEEDS_.... */
+/* Adds FB_NEEDS_...; the right to ask servers of names comes with `resolver`. */
 static void add_rights(struct needs *needs, uint64_t rights)
 {
-    needs->exec = needs->exec || (rights & FB_NEEDS_EXEC);
-    needs->code = needs->code || (rights & FB_NEEDS_CODE);
-    needs->names = needs->names || (rights & FB_NEEDS_NAMES);
-    needs->udp = needs->udp || (rights & FB_NEEDS_UDP);
-    needs->listen = needs->listen || (rights & FB_NEEDS_LISTEN);
-    needs->connect = needs->connect || (rights & FB_NEEDS_CONNECT);
-    needs->bind = needs->bind || (rights & (FB_NEEDS_BIND | FB_NEEDS_TRANSPARENT));
-    needs->transparent = needs->transparent || (rights & FB_NEEDS_TRANSPARENT);
+    needs->rights |= rights & ~(uint64_t)FB_NEEDS_RESOLVER;
+    if (rights & FB_NEEDS_TRANSPARENT)
+        needs->rights |= FB_NEEDS_BIND;
 }
 
 static void add_protocol(struct apply *apply, const fb_protocol *protocol)
@@ -111,7 +106,7 @@ void needs_add_log_directory(struct apply *apply, const char *path)
 void needs_add_target(struct apply *apply, const struct fb_target *target)
 {
     if (target->address.any.sa_family == AF_UNIX)
-        apply->cycle->needs.unix_targets = true;
+        apply->cycle->needs.rights |= NEEDS_UNIX_TARGETS;
     else
         needs_add_port(apply, address_port(&target->address));
 }
@@ -133,16 +128,17 @@ void needs_add_port(struct apply *apply, in_port_t port)
 
 void needs_collect(struct apply *apply)
 {
+    struct needs *needs = &apply->cycle->needs;
     const struct server *server;
 
-    apply->cycle->needs.ring = apply->cycle->events.mechanism->unfiltered;
-    add_rights(&apply->cycle->needs, apply->cycle->stream.needs);
+    needs->rights |= apply->cycle->events.mechanism->unfiltered ? NEEDS_RING : 0;
+    add_rights(needs, apply->cycle->stream.needs);
     STAILQ_FOREACH (server, &apply->cycle->stream.servers, link) {
         if (server->protocol == NULL)
             continue;
         add_protocol(apply, server->protocol);
-        add_rights(&apply->cycle->needs, server->needs);
+        add_rights(needs, server->needs);
         add_values(apply, server);
-        apply->cycle->needs.aio = apply->cycle->needs.aio || server->settings.aio.way == FB_AIO_ON;
+        needs->rights |= server->settings.aio.way == FB_AIO_ON ? NEEDS_AIO : 0;
     }
 }

@@ -4,8 +4,9 @@
 #pragma once
 
 #include <bsd/sys/queue.h>
+#include <forkbeard/protocol.h>
 #include <netinet/in.h>
-#include <stdbool.h>
+#include <stdint.h>
 
 enum needs_access {
     NEEDS_TO_READ,
@@ -25,21 +26,15 @@ struct needs_port {
     in_port_t port; /* in host order */
 };
 
+/* Rights besides FB_NEEDS_... */
+#define NEEDS_AIO (UINT64_C(1) << 32)  /* kernel AIO, by `aio on` of a server */
+#define NEEDS_RING (UINT64_C(1) << 33) /* the event mechanism's ring, which is made before */
+#define NEEDS_UNIX_TARGETS (UINT64_C(1) << 34) /* unix sockets among the configuration's targets */
+
 /* Sum of the needs of all protocols that have a server, and of what directives of protocols have
  * asked for; see the SDK's FB_NEEDS_... */
 struct needs {
-    bool exec;           /* other programs */
-    bool code;           /* executable memory */
-    bool names;          /* the resolver of the C library */
-    bool udp;            /* sockets of datagrams */
-    bool resolver;       /* servers of names, which the worker asks */
-    bool listen;         /* listening sockets of their own */
-    bool aio;            /* kernel AIO, by `aio on` of a server */
-    bool connect;        /* servers that the configuration does not name */
-    bool bind;           /* local addresses of connections to servers */
-    bool transparent;    /* addresses of others as these */
-    bool ring;           /* a ring, which is made before: the event mechanism's own need */
-    bool unix_targets;   /* unix sockets among the configuration's targets */
+    uint64_t rights;     /* FB_NEEDS_... and NEEDS_... */
     const char *unknown; /* a protocol of an older SDK, which cannot declare needs; or NULL */
     STAILQ_HEAD(, needs_path) paths;
     STAILQ_HEAD(, needs_port) ports; /* the ports of the configuration's targets, each once */

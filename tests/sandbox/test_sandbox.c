@@ -125,14 +125,14 @@ END_TEST
 
 /* A need opens its own resources, and nothing beyond. */
 static const struct {
-    size_t need; /* place in struct needs */
+    uint64_t need;
     const char *opens[5];
 } needs[] = {
-    { offsetof(struct needs, exec), { "program", "code", "fork" } },
-    { offsetof(struct needs, code), { "code", "mprotect" } },
-    { offsetof(struct needs, names), { "look_up", "netlink", "udp", "open /etc/passwd", "bind" } },
-    { offsetof(struct needs, udp), { "udp" } },
-    { offsetof(struct needs, listen), { "listen", "bind" } },
+    { FB_NEEDS_EXEC, { "program", "code", "fork" } },
+    { FB_NEEDS_CODE, { "code", "mprotect" } },
+    { FB_NEEDS_NAMES, { "look_up", "netlink", "udp", "open /etc/passwd", "bind" } },
+    { FB_NEEDS_UDP, { "udp" } },
+    { FB_NEEDS_LISTEN, { "listen", "bind" } },
 };
 
 static const char *const closed[] = { "raw", "packet", "mount", "bpf", "ptrace", "setuid",
@@ -140,9 +140,9 @@ static const char *const closed[] = { "raw", "packet", "mount", "bpf", "ptrace",
 
 START_TEST(needs_are_met_one_by_one)
 {
-    bool execs = needs[_i].need == offsetof(struct needs, exec);
+    bool execs = needs[_i].need == FB_NEEDS_EXEC;
 
-    *((bool *)&cycle.needs + needs[_i].need) = true;
+    cycle.needs.rights = needs[_i].need;
     for (size_t i = 0; i < countof(needs[_i].opens) && needs[_i].opens[i] != NULL; i++)
         check_attempt(needs[_i].opens[i], 0);
     for (size_t i = 0; i < countof(closed); i++)
@@ -160,7 +160,7 @@ START_TEST(a_ring_is_used_and_none_is_made)
 {
     cycle.core.sandbox = SANDBOX_ON;
     check_attempt("io_uring_enter", EPERM);
-    cycle.needs.ring = true;
+    cycle.needs.rights = NEEDS_RING;
     check_attempt("io_uring_enter", EBADF); /* no ring was made here */
     check_attempt("io_uring_register", EPERM);
     check_attempt("io_uring", EPERM);
@@ -261,7 +261,7 @@ START_TEST(what_is_open_is_noted)
 {
     struct needs_path path = { .path = "/some/where", .access = NEEDS_TO_WRITE };
 
-    cycle.needs.exec = cycle.needs.udp = true;
+    cycle.needs.rights = FB_NEEDS_EXEC | FB_NEEDS_UDP;
     STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);
     note_unknown(
         "older", "protocol \"older\" cannot declare its needs, and the sandbox denies all of them");

@@ -85,13 +85,14 @@ START_TEST(what_is_used)
     loading_begin(&loading);
     accept_text(&loading, BEGIN "echo;" END, "");
     ck_assert_uint_eq(names_slots(&loading.cycle->stream.system, NAMES_OF_SESSIONS), 0);
-    ck_assert(!loading.cycle->needs.resolver);
+    ck_assert(!(loading.cycle->needs.rights & FB_NEEDS_RESOLVER));
     accept_text(&loading, BEGIN "resolver 10.0.0.1;" END, ""); /* no protocol */
     ck_assert_uint_eq(names_slots(&loading.cycle->stream.system, NAMES_OF_SESSIONS), 0);
     accept_text(&loading, BEGIN "echo; resolver 10.0.0.1:54;" END, "");
     ck_assert_uint_eq(
         names_slots(&loading.cycle->stream.system, NAMES_OF_SESSIONS), NAMES_SOCKETS + 1);
-    ck_assert(loading.cycle->stream.system.users == 0 && loading.cycle->needs.resolver);
+    ck_assert(loading.cycle->stream.system.users == 0);
+    ck_assert(loading.cycle->needs.rights & FB_NEEDS_RESOLVER);
     ck_assert_uint_eq(STAILQ_FIRST(&loading.cycle->needs.ports)->port, 54);
     ck_assert_ptr_null(loading.cycle->stream.addresses);
     /* the names of servers are asked for by a helper: workers need no resolver for them */
@@ -103,7 +104,7 @@ START_TEST(what_is_used)
     ck_assert_uint_eq(names_slots(&loading.cycle->stream.system, NAMES_OF_SESSIONS), 0);
     ck_assert_uint_eq(
         names_slots(&loading.cycle->stream.system, NAMES_OF_GROUPS), NAMES_SOCKETS + 1);
-    ck_assert(!loading.cycle->needs.resolver);
+    ck_assert(!(loading.cycle->needs.rights & FB_NEEDS_RESOLVER));
     ck_assert_ptr_nonnull(loading.cycle->stream.addresses);
     loading_end(&loading);
 }

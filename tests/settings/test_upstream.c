@@ -130,10 +130,10 @@ START_TEST(an_address_is_one_group_for_all)
     ck_assert_ptr_eq(led_to(0)->upstream, led_to(1)->upstream);
     ck_assert_ptr_eq(led_to(0)->upstream, led_to(2)->upstream);
     ck_assert_ptr_ne(led_to(3)->upstream, led_to(4)->upstream);
-    ck_assert(loading.cycle->needs.unix_targets);
+    ck_assert(loading.cycle->needs.rights & NEEDS_UNIX_TARGETS);
     ck_assert_uint_eq(STAILQ_FIRST(&loading.cycle->needs.ports)->port, 9);
     ck_assert_ptr_null(STAILQ_NEXT(STAILQ_FIRST(&loading.cycle->needs.ports), link));
-    ck_assert(!loading.cycle->needs.connect);
+    ck_assert(!(loading.cycle->needs.rights & FB_NEEDS_CONNECT));
 }
 END_TEST
 
@@ -196,7 +196,7 @@ START_TEST(names_are_left_to_the_workers)
     ck_assert_ptr_eq(first_group()->resolver, &loading.cycle->stream.system);
     ck_assert_int_eq(first_group()->resolver_timeout, 30000);
     ck_assert_str_eq(led_to(0)->upstream->resolver->servers, "127.0.0.7:53");
-    ck_assert(loading.cycle->needs.connect); /* to the ports of SRV records */
+    ck_assert(loading.cycle->needs.rights & FB_NEEDS_CONNECT); /* to the ports of SRV records */
     ck_assert_uint_eq(loading.cycle->stream.system.users, NAMES_OF_GROUPS);
 }
 END_TEST
@@ -224,8 +224,8 @@ START_TEST(a_text_with_variables_is_looked_up_in_each_session)
     ck_assert_ptr_eq(led_to(0)->named, &conf->named);
     ck_assert_ptr_eq(led_to(0)->resolver, &loading.cycle->stream.system);
     ck_assert_int_eq(led_to(0)->resolver_timeout, 4000);
-    ck_assert(loading.cycle->needs.connect);
-    ck_assert(loading.cycle->needs.resolver == names_client_built());
+    ck_assert(loading.cycle->needs.rights & FB_NEEDS_CONNECT);
+    ck_assert(!(loading.cycle->needs.rights & FB_NEEDS_RESOLVER) == !names_client_built());
 }
 END_TEST
 

@@ -137,7 +137,7 @@ void resolver_use(struct apply *apply, const struct names_setting *wanted, enum 
     assert(resolver != NULL);
     resolver->users |= users;
     if (users == NAMES_OF_SESSIONS)
-        apply->cycle->needs.resolver = true;
+        apply->cycle->needs.rights |= FB_NEEDS_RESOLVER;
     if (resolver->servers == NULL)
         needs_add_port(apply, NAMES_PORT);
 }

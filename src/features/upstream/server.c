@@ -186,7 +186,7 @@ void upstream_server_add(
     else if (server->port != 0)
         needs_add_port(apply, server->port);
     else
-        needs->connect = true; /* SRV records say which ports */
+        needs->rights |= FB_NEEDS_CONNECT; /* SRV records say which ports */
 }
 
 /* Checks name and port of the place against "service=" and "resolve". */

@@ -59,7 +59,7 @@ static void finish_text(struct apply *apply, const struct upstream_use *use)
     where->resolver_timeout = use->settings->resolver_timeout;
     if (where->resolver_timeout == 0)
         where->resolver_timeout = stream->resolver_timeout;
-    apply->cycle->needs.connect = true;
+    apply->cycle->needs.rights |= FB_NEEDS_CONNECT;
     if (names_client_built())
         resolver_use(apply, where->resolver, NAMES_OF_SESSIONS);
 }
