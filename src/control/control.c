@@ -295,17 +295,16 @@ static void accept_again(struct loop *loop, struct timer *timer)
 }
 
 void control_init(struct control *control, const struct control_ops *ops, void *host,
-    const struct control_socket *socket, struct log *log, struct timers *timers)
+    const struct pool *pool, const struct control_socket *socket)
 {
-    assert(ops->status != NULL && ops->generation != NULL && ops->worker != NULL);
-    assert(ops->command != NULL && ops->is_worker != NULL);
-    assert(ops->is_worker_user != NULL && ops->is_master != NULL);
+    assert(ops->status != NULL && ops->command != NULL && ops->is_master != NULL);
     *control = (struct control) {
         .kind = CONTROL_KIND,
         .ops = ops,
         .host = host,
-        .log = log,
-        .timers = timers,
+        .pool = pool,
+        .log = pool->log,
+        .timers = pool->timers,
         .socket = socket,
         .retry = { .expired = accept_again },
     };

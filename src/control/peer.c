@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "os/sockets.h"
+#include "pool/worker.h"
 #include "process/process_ops.h"
 
 #include <errno.h>
@@ -73,6 +74,20 @@ static const char *refuse_peer(struct control *control, uid_t uid, pid_t pid, co
     return why;
 }
 
+/* Whether workers run as the user. */
+static bool is_worker_user(const struct pool *pool, uid_t uid)
+{
+    const struct generation *generation;
+
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        const struct core_settings *core = &generation->cycle->core;
+
+        if (uid == (core->user != NULL ? core->uid : geteuid()))
+            return true;
+    }
+    return false;
+}
+
 const char *control_peer_refusal(struct control *control, int fd, pid_t *pid)
 {
     uid_t uid;
@@ -88,13 +103,13 @@ const char *control_peer_refusal(struct control *control, int fd, pid_t *pid)
             control, uid, *pid, "permission denied: only root and the daemon's own user may ask");
     if (*pid == 0 || *pid == process_ops->self())
         return NULL;
-    if (control->ops->is_worker(control->host, *pid))
+    if (pool_find_worker(control->pool, *pid) != NULL)
         return refuse_peer(control, uid, *pid, "permission denied: it is a worker process");
     kin = find_client_kin(control, fd, *pid);
     if (kin == KIN_DESCENDANT)
         return refuse_peer(
             control, uid, *pid, "permission denied: a worker or module has started it");
-    if (kin == KIN_UNKNOWN && control->ops->is_worker_user(control->host, uid))
+    if (kin == KIN_UNKNOWN && is_worker_user(control->pool, uid))
         return refuse_peer(control, uid, *pid,
             "permission denied: it has ended before it was known not to be a worker");
     return NULL;

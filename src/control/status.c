@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes the status as JSON, from the host's operations and the kernel's queues of listeners.
- * Nothing is changed. */
+/* Writes the status as JSON, from the pool, the host's part and the kernel's queues of listeners.
+ * Nothing is changed. Counters are written by workers: each is read once, and never relied on. */
 #include "control/status.h"
 
 #include "base/check.h"
+#include "base/compiler.h"
 #include "control/control.h"
 #include "os/sockets.h"
+#include "pool/exit.h"
 #include "process/process_ops.h"
+#include "session/stream.h"
+#include "shm/metrics.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -52,118 +56,183 @@ static void write_upgrade(const struct control_status *status, struct json *json
     json_close(json);
 }
 
-static void write_times(const struct histogram_summary *times, struct json *json)
+/* Writes the members of a histogram's summary. */
+static void write_times(const struct histogram *times, struct json *json)
 {
-    json_number(json, "n", (int64_t)times->n);
-    json_number(json, "p50_us", (int64_t)times->p50_us);
-    json_number(json, "p90_us", (int64_t)times->p90_us);
-    json_number(json, "p99_us", (int64_t)times->p99_us);
-    json_number(json, "p999_us", (int64_t)times->p999_us);
-    json_number(json, "max_us", (int64_t)times->max_us);
+    struct histogram_summary summary;
+
+    histogram_summarize(times, &summary);
+    json_number(json, "n", (int64_t)summary.n);
+    json_number(json, "p50_us", (int64_t)summary.p50_us);
+    json_number(json, "p90_us", (int64_t)summary.p90_us);
+    json_number(json, "p99_us", (int64_t)summary.p99_us);
+    json_number(json, "p999_us", (int64_t)summary.p999_us);
+    json_number(json, "max_us", (int64_t)summary.max_us);
+}
+
+/* Returns the protocol of a histogram; the last histogram is shared by the protocols beyond. */
+static const char *callbacks_name(const struct cycle *cycle, unsigned row)
+{
+    const struct server *server;
+
+    STAILQ_FOREACH (server, &cycle->stream.servers, link)
+        if (server->protocol != NULL && server->protocol_index == row)
+            return row < HEARTBEAT_PROTOCOLS - 1 ? server->protocol->name : "others";
+        else if (server->protocol != NULL && server->protocol_index > row &&
+                 row == HEARTBEAT_PROTOCOLS - 1)
+            return "others";
+    return NULL;
 }
 
 /* Writes the times of the loop's turns, and of the callbacks of each protocol. */
-static void write_loop(const struct control_worker *worker, struct json *json)
+static void write_loop(
+    const struct cycle *cycle, const struct heartbeat *heartbeat, struct json *json)
 {
-    json_number(json, "stalls", (int64_t)worker->stalls);
+    uint64_t stalls = atomic_load_explicit(&heartbeat->stalls, memory_order_relaxed);
+
+    json_number(json, "stalls", (int64_t)(stalls & INT64_MAX));
     json_object(json, "turns");
-    write_times(&worker->turns, json);
+    write_times(&heartbeat->turns, json);
     json_close(json);
     json_array(json, "callbacks");
-    for (unsigned i = 0; worker->callbacks[i].protocol != NULL; i++) {
+    for (unsigned i = 0; i < HEARTBEAT_PROTOCOLS; i++) {
+        const char *name = callbacks_name(cycle, i);
+
+        if (name == NULL)
+            continue;
         json_object(json, NULL);
-        json_string(json, "protocol", worker->callbacks[i].protocol);
-        write_times(&worker->callbacks[i].times, json);
+        json_string(json, "protocol", name);
+        write_times(&heartbeat->callbacks[i], json);
         json_close(json);
     }
     json_close(json);
 }
 
-static void write_worker(const struct control_worker *worker, struct json *json)
+static const char *worker_state(const struct pool_worker *worker)
 {
-    assert(worker->state != NULL);
-    json_object(json, NULL);
-    if (worker->pid != 0) {
+    const struct generation *generation = worker->generation;
+
+    if (worker->pid == 0)
+        return generation->phase >= GENERATION_REPLACED || generation->pool->ending ? "ended"
+                                                                                    : "waiting";
+    if (generation->phase >= GENERATION_REPLACED)
+        return "draining";
+    switch (worker->phase) {
+    case POOL_WORKER_RELEASED: /* by a signal that was not ours */
+        return "draining";
+    case POOL_WORKER_ACCEPTING:
+        return worker->task == TASK_ASK ? "resolving" : "accepting";
+    case POOL_WORKER_READY:
+        return "ready";
+    default:
+        return "starting";
+    }
+}
+
+static void write_counter(
+    struct json *json, const char *key, const struct slot *slot, enum counter counter)
+{
+    json_number(
+        json, key, (int64_t)atomic_load_explicit(&slot->counters.n[counter], memory_order_relaxed));
+}
+
+/* Writes the members of a worker, or of the resolver process, and closes the object. */
+static void write_worker(const struct pool_worker *worker, struct json *json)
+{
+    const struct pool *pool = worker->generation->pool;
+    const struct slot *slot = NULL;
+    bool serves = worker->task == TASK_SERVE;
+
+    if (worker->pid != 0)
         json_number(json, "pid", worker->pid);
-        json_number(json, "slot", worker->slot);
+    if (worker->pid != 0 && serves) {
+        slot = shared_slot(pool->shared, worker->slot);
+        json_number(json, "slot", worker->slot.slot);
     }
-    json_string(json, "state", worker->state);
-    json_number(json, "restarts", worker->restarts);
-    if (worker->pid != 0) {
-        json_number(json, "connections", (int64_t)worker->connections);
-        json_number(json, "worker_connections_used", (int64_t)worker->used);
-        json_number(json, "requests", (int64_t)worker->requests);
-        json_number(json, "uptime_ms", (int64_t)worker->uptime_ms);
-        write_loop(worker, json);
+    json_string(json, "state", worker_state(worker));
+    json_number(json, "restarts", worker->fills > 0 ? worker->fills - 1 : 0);
+    if (slot != NULL) {
+        write_counter(json, "connections", slot, COUNTER_ACTIVE);
+        write_counter(json, "worker_connections_used", slot, COUNTER_SLOTS);
+        write_counter(json, "requests", slot, COUNTER_REQUESTS);
     }
+    if (worker->pid != 0)
+        json_number(json, "uptime_ms", (int64_t)(pool->clock->mono_ms - worker->started_ms));
+    if (slot != NULL)
+        write_loop(worker->generation->cycle, &slot->heartbeat, json);
     json_close(json);
 }
 
-static void write_resolver(const struct control_worker *resolver, struct json *json)
+/* Writes the generations but for one kept without workers; `ends`: the daemon does. */
+static void write_generations(const struct pool *pool, bool ends, struct json *json)
 {
-    json_object(json, "resolver");
-    if (resolver->pid != 0)
-        json_number(json, "pid", resolver->pid);
-    json_string(json, "state", resolver->state);
-    json_number(json, "restarts", resolver->restarts);
-    if (resolver->pid != 0)
-        json_number(json, "uptime_ms", (int64_t)resolver->uptime_ms);
-    json_close(json);
-}
-
-static void write_generations(const struct control *control, struct json *json)
-{
-    struct control_generation generation;
-    struct control_worker worker;
+    const struct generation *generation;
+    const struct pool_worker *worker;
 
     json_array(json, "generations");
-    for (unsigned i = 0; control->ops->generation(control->host, i, &generation); i++) {
-        assert(generation.number > 0);
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        bool serves = generation == pool->serving;
+
+        if (generation->process_n == 0 && !serves)
+            continue;
         json_object(json, NULL);
-        json_number(json, "number", generation.number);
-        json_string(json, "state", generation.state);
-        write_status_time(json, "since", generation.since_ms);
-        json_number(json, "worker_connections", generation.worker_connections);
+        json_number(json, "number", generation->number);
+        json_string(json, "state",
+            generation->phase >= GENERATION_REPLACED || (serves && ends) ? "draining"
+            : generation->crashing                                       ? "crashing"
+            : serves                                                     ? "live"
+                                                                         : "starting");
+        write_status_time(json, "since", generation->since_ms);
+        json_number(json, "worker_connections", generation->cycle->events.worker_connections);
         json_array(json, "workers");
-        for (unsigned j = 0; control->ops->worker(control->host, i, j, &worker); j++)
-            write_worker(&worker, json);
+        GENERATION_FOREACH_SERVING (worker, generation) {
+            json_object(json, NULL);
+            write_worker(worker, json);
+        }
         json_close(json);
-        if (control->ops->resolver(control->host, i, &worker))
-            write_resolver(&worker, json);
+        if (generation->worker_n > generation->serve_n) {
+            json_object(json, "resolver");
+            write_worker(&generation->workers[generation->serve_n], json);
+        }
         json_close(json);
     }
     json_close(json);
 }
 
-static void write_totals(const uint64_t totals[COUNTERS], struct json *json)
+static void write_totals(struct shared *shared, struct json *json)
 {
-    static const char *const names[COUNTERS] = { [COUNTER_ACCEPTS] = "accepts",
-        [COUNTER_HANDLED] = "handled",
-        [COUNTER_REQUESTS] = "requests",
-        [COUNTER_ACTIVE] = "active",
-        [COUNTER_READING] = "reading",
-        [COUNTER_WRITING] = "writing" };
-    static const enum counter later[] = { COUNTER_RECLAIMED, COUNTER_PASSES, COUNTER_YIELDS };
-    static const char *const later_names[] = { "reclaimed", "passes", "yields" };
-    uint64_t busy = totals[COUNTER_READING] + totals[COUNTER_WRITING];
+    static const struct {
+        const char *name;
+        enum counter counter; /* COUNTERS: the connections that neither read nor write */
+    } rows[] = {
+        { "accepts", COUNTER_ACCEPTS },
+        { "handled", COUNTER_HANDLED },
+        { "requests", COUNTER_REQUESTS },
+        { "active", COUNTER_ACTIVE },
+        { "reading", COUNTER_READING },
+        { "writing", COUNTER_WRITING },
+        { "waiting", COUNTERS },
+        { "reclaimed", COUNTER_RECLAIMED },
+        { "passes", COUNTER_PASSES },
+        { "yields", COUNTER_YIELDS },
+    };
+    uint64_t totals[COUNTERS + 1], busy;
 
+    shared_totals(shared, totals);
+    busy = totals[COUNTER_READING] + totals[COUNTER_WRITING];
+    totals[COUNTERS] = totals[COUNTER_ACTIVE] > busy ? totals[COUNTER_ACTIVE] - busy : 0;
     json_object(json, "totals");
-    for (int i = 0; i < COUNTERS; i++)
-        if (names[i] != NULL)
-            json_number(json, names[i], (int64_t)totals[i]);
-    json_number(json, "waiting",
-        totals[COUNTER_ACTIVE] > busy ? (int64_t)(totals[COUNTER_ACTIVE] - busy) : 0);
-    for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-        json_number(json, later_names[i], (int64_t)totals[later[i]]);
+    for (size_t i = 0; i < countof(rows); i++)
+        json_number(json, rows[i].name, (int64_t)totals[rows[i].counter]);
     json_close(json);
 }
 
-static void write_deaths(const struct control_status *status, struct json *json)
+static void write_deaths(const struct pool *pool, struct json *json)
 {
     json_object(json, "deaths");
-    for (unsigned i = 0; i < status->death_n; i++)
-        if (status->death_names[i] != NULL)
-            json_number(json, status->death_names[i], (int64_t)status->deaths[i]);
+    for (unsigned i = 0; i < POOL_DEATHS; i++)
+        if (pool_death_names[i] != NULL)
+            json_number(json, pool_death_names[i], (int64_t)pool->deaths[i]);
     json_close(json);
 }
 
@@ -248,46 +317,54 @@ static void write_pending(const struct control_status *status, struct json *json
     json_close(json);
 }
 
-/* Writes the metrics declared by protocols. */
-static void write_metrics(const struct control *control, struct json *json)
+/* Writes the metrics that the protocols of the configuration in force declare. */
+static void write_metrics(const struct cycle *cycle, struct json *json)
 {
-    struct control_metric metric;
-    const char *protocol;
+    bool seen[STREAM_PROTOCOLS_MAX] = { false };
+    const struct server *server;
 
     json_array(json, "metrics");
-    for (unsigned i = 0; (protocol = control->ops->protocol(control->host, i)) != NULL; i++)
-        for (unsigned j = 0; control->ops->metric(control->host, i, j, &metric); j++) {
+    STAILQ_FOREACH (server, &cycle->stream.servers, link) {
+        if (server->protocol == NULL || seen[server->protocol_index])
+            continue;
+        seen[server->protocol_index] = true;
+        for (unsigned i = 0; server->metrics != NULL && i < server->protocol->metric_n; i++) {
+            const fb_metric *metric = &server->protocol->metrics[i];
+
             json_object(json, NULL);
-            json_string(json, "protocol", protocol);
-            json_string(json, "name", metric.name);
-            json_string(json, "kind", metric.kind);
-            json_number(json, "total", metric.total);
+            json_string(json, "protocol", server->protocol->name);
+            json_string(json, "name", metric->name);
+            json_string(json, "kind", metric->kind == FB_GAUGE ? "gauge" : "counter");
+            json_number(json, "total",
+                shm_metrics_total(zone_memory(server->metrics), server->metrics->shape, i));
             json_close(json);
         }
+    }
     json_close(json);
 }
 
 void control_status_write(struct control *control, struct json *json)
 {
     struct control_status status = { .state = NULL };
+    const struct pool *pool = control->pool;
 
     CHECK_KIND(control, CONTROL_KIND);
+    assert(pool->serving != NULL); /* the first generation publishes the control socket */
     control->ops->status(control->host, &status);
     assert(status.state != NULL && status.configuration != NULL);
-    assert(status.listeners != NULL);
     json_string(json, "version", BUILD_VERSION);
     json_number(json, "pid", process_ops->self());
     json_string(json, "state", status.state);
-    write_status_time(json, "started", status.started_ms);
-    json_number(json, "uptime_ms", status.uptime_ms);
+    write_status_time(json, "started", status.started.wall_ms);
+    json_number(json, "uptime_ms", (int64_t)(pool->clock->mono_ms - status.started.mono_ms));
     json_string(json, "configuration", status.configuration);
     write_reload(&status, json);
     write_upgrade(&status, json);
-    write_generations(control, json);
-    write_totals(status.totals, json);
-    write_deaths(&status, json);
-    write_listeners(status.listeners, json);
+    write_generations(pool, status.ends, json);
+    write_totals(pool->shared, json);
+    write_deaths(pool, json);
+    write_listeners(&pool->serving->cycle->stream.listeners, json);
     write_left(&status, json);
     write_pending(&status, json);
-    write_metrics(control, json);
+    write_metrics(pool->serving->cycle, json);
 }

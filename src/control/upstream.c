@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replies to the command "upstream" with the host's groups; to a change with the changed group. A
- * reply has at most SERVERS_MAX servers. */
+/* Replies to the command "upstream" with the groups of the configuration in force; to a change of
+ * an operator's state of a server with the changed group. A reply has at most SERVERS_MAX servers.
+ * Numbers of a zone are written by workers: shown, and never relied on. */
 #include "control/upstream.h"
 
 #include "base/compiler.h"
+#include "upstream/addresses.h"
+#include "upstream/balancer.h"
+#include "upstream/operators.h"
+#include "upstream/status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +21,50 @@
 /* Limits of names in an error, and of bytes of a name. */
 #define NAMES_LISTED 8
 #define NAME_SHOWN 80
+
+static const char *const operator_names[] = {
+    [UPSTREAM_AUTO] = "auto",
+    [UPSTREAM_UP] = "up",
+    [UPSTREAM_DRAIN] = "drain",
+    [UPSTREAM_DOWN] = "down",
+};
+
+#define OPERATOR_UNKNOWN ((enum upstream_operator)countof(operator_names)) /* without a zone */
+
+/* Returns the first `upstream {}` from here on, or NULL. */
+static const struct upstream *next_group(const struct upstream *upstream)
+{
+    while (upstream != NULL && upstream->is_single)
+        upstream = STAILQ_NEXT(upstream, link);
+    return upstream;
+}
+
+static const struct upstream *first_group(const struct control *control)
+{
+    assert(control->pool->serving != NULL);
+    return next_group(STAILQ_FIRST(&control->pool->serving->cycle->stream.upstreams));
+}
+
+#define GROUP_FOREACH(group, control)                                                              \
+    for ((group) = first_group(control); (group) != NULL;                                          \
+        (group) = next_group(STAILQ_NEXT(group, link)))
+
+/* Calls `each` for the group's servers, at all addresses. */
+static void visit_servers(const struct control *control, const struct upstream *group,
+    void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg)
+{
+    const struct upstream_server *server;
+
+    if (upstream_status_read(group, control->pool->clock->mono_ms, each, arg) == 0)
+        return;
+    STAILQ_FOREACH (server, &group->servers, link) {
+        struct upstream_numbers numbers = { .server = server, .said = OPERATOR_UNKNOWN };
+
+        if (server->target != NULL)
+            snprintf(numbers.address, sizeof(numbers.address), "%s", server->target->text);
+        each(arg, &numbers);
+    }
+}
 
 struct listing {
     struct json *json;
@@ -31,71 +81,111 @@ static bool count_listed(struct listing *listing)
     return has_room;
 }
 
-static void write_server(void *arg, const struct control_server *server)
+/* Returns the state in sessions: by operator, configuration and observation, in this order;
+ * NULL: unknown. */
+static const char *server_state(const struct upstream_numbers *numbers)
 {
+    const struct upstream_server *server = numbers->server;
+
+    if (numbers->said == OPERATOR_UNKNOWN)
+        return NULL;
+    if (numbers->said == UPSTREAM_DOWN || (numbers->said == UPSTREAM_AUTO && server->down))
+        return "down";
+    if (numbers->said == UPSTREAM_DRAIN || (numbers->said == UPSTREAM_AUTO && server->drain))
+        return "draining";
+    if (numbers->address[0] == '\0')
+        return "unresolved";
+    if (!numbers->is_used)
+        return NULL;
+    if (numbers->said != UPSTREAM_UP && numbers->health == PEER_HEALTH_BAD)
+        return "unhealthy";
+    if (numbers->said != UPSTREAM_UP && numbers->health == PEER_HEALTH_CHECKING)
+        return "checking";
+    if (numbers->failed)
+        return "failed";
+    return server->max_conns > 0 && numbers->conns >= server->max_conns ? "full" : "up";
+}
+
+static void write_server(void *arg, const struct upstream_numbers *numbers)
+{
+    const struct upstream_server *server = numbers->server;
+    bool has_zone = numbers->said != OPERATOR_UNKNOWN;
     struct listing *listing = arg;
     struct json *json = listing->json;
 
+    assert((size_t)numbers->said <= countof(operator_names));
     if (!count_listed(listing))
         return;
     json_object(json, NULL);
     json_string(json, "server", server->name);
-    json_string(json, "address", server->address);
-    json_string(json, "state", server->state);
-    json_string(json, "set", server->set);
+    json_string(json, "address", numbers->address[0] != '\0' ? numbers->address : NULL);
+    json_string(json, "state", server_state(numbers));
+    json_string(json, "set", has_zone ? operator_names[numbers->said] : NULL);
     json_bool(json, "backup", server->backup);
     json_number(json, "weight", server->weight);
     json_number(json, "max_conns", server->max_conns);
-    json_number(json, "connections", (int64_t)server->connections);
-    json_number(json, "sessions", (int64_t)server->sessions);
-    json_number(json, "failures", (int64_t)server->failures);
-    json_number(json, "resets", (int64_t)server->resets);
-    json_number(json, "timeouts", (int64_t)server->timeouts);
-    json_number(json, "refusals", (int64_t)server->refusals);
-    json_number(json, "slow", (int64_t)server->slow);
+    json_number(json, "connections", numbers->conns);
+    json_number(json, "sessions", numbers->sessions & INT64_MAX);
+    json_number(json, "failures", numbers->failures & INT64_MAX);
+    json_number(json, "resets", numbers->troubles[PEER_RESET] & INT64_MAX);
+    json_number(json, "timeouts", numbers->troubles[PEER_TIMED_OUT] & INT64_MAX);
+    json_number(json, "refusals", numbers->troubles[PEER_REFUSED] & INT64_MAX);
+    json_number(json, "slow", numbers->troubles[PEER_SLOW] & INT64_MAX);
     json_close(json);
 }
 
-static void write_name(void *arg, const struct control_name *name)
+/* Writes the age of a time in the zone, unless 0. */
+static void write_age(struct json *json, const char *key, uint64_t now_ms, uint64_t ms)
 {
-    struct listing *listing = arg;
-    struct json *json = listing->json;
+    if (ms != 0)
+        json_number(json, key, (int64_t)(now_ms - ms) & INT64_MAX);
+}
 
-    if (!count_listed(listing))
-        return;
+/* Writes a server's name, as recorded by the resolver process. */
+static void write_name(const struct control *control, const struct upstream *group,
+    const struct upstream_server *server, struct json *json)
+{
+    const struct zone *known = control->pool->serving->cycle->stream.addresses;
+    const struct addresses_key key = addresses_key_of(group, server);
+    uint32_t entry = addresses_find(known, &key);
+    struct addresses_state state = { .n = 0 };
+
+    if (entry == ADDRESSES_NONE || !addresses_read_state(known, entry, &key, &state))
+        state = (struct addresses_state) { .n = 0 };
     json_object(json, NULL);
-    json_string(json, "server", name->server);
-    json_number(json, "addresses", name->addresses);
-    if (name->age_ms >= 0)
-        json_number(json, "age_ms", name->age_ms);
-    if (name->failed_ms >= 0)
-        json_number(json, "failed_ms", name->failed_ms);
-    json_string(json, "error", name->error);
+    json_string(json, "server", server->name);
+    json_number(json, "addresses", state.n);
+    write_age(json, "age_ms", control->pool->clock->mono_ms, state.answered_ms);
+    write_age(json, "failed_ms", control->pool->clock->mono_ms, state.failed_ms);
+    json_string(json, "error", state.why[0] != '\0' ? state.why : NULL);
     json_close(json);
 }
 
 /* Writes all groups, or the named group. */
 static void write_upstreams(const struct control *control, const char *name, struct json *json)
 {
-    const struct control_ops *ops = control->ops;
     struct listing listing = { .json = json };
-    struct control_upstream upstream;
-    const void *group = NULL;
+    const struct upstream_server *server;
+    const struct upstream *group;
 
     json_array(json, "upstreams");
-    while ((group = ops->upstream(control->host, group, &upstream)) != NULL) {
-        assert(upstream.name != NULL && upstream.balancer != NULL);
-        if (name != NULL && strcmp(name, upstream.name) != 0)
+    GROUP_FOREACH(group, control)
+    {
+        const struct balancer *balancer = group->balance.balancer;
+
+        if (name != NULL && strcmp(name, group->name) != 0)
             continue;
         json_object(json, NULL);
-        json_string(json, "name", upstream.name);
-        json_string(json, "balancer", upstream.balancer);
-        json_string(json, "zone", upstream.zone);
+        json_string(json, "name", group->name);
+        json_string(json, "balancer", balancer != NULL ? balancer->name : "round_robin");
+        json_string(json, "zone", group->zone != NULL ? group->zone->name : NULL);
         json_array(json, "servers");
-        ops->upstream_servers(control->host, group, write_server, &listing);
+        visit_servers(control, group, write_server, &listing);
         json_close(json);
         json_array(json, "names");
-        ops->upstream_names(control->host, group, write_name, &listing);
+        STAILQ_FOREACH (server, &group->servers, link)
+            if (server->target == NULL && count_listed(&listing))
+                write_name(control, group, server, json);
         json_close(json);
         json_close(json);
     }
@@ -138,72 +228,100 @@ static void add_refusal_name(struct refusal *refusal, const char *name)
     snprintf(refusal->last, sizeof(refusal->last), "%s", name);
 }
 
-static void add_refusal_server(void *arg, const struct control_server *server)
+static void add_refusal_server(void *arg, const struct upstream_numbers *numbers)
 {
-    add_refusal_name(arg, server->name);
+    add_refusal_name(arg, numbers->server->name);
 }
 
-static void refuse_upstream(
+/* Returns the named group; NULL, with a refusal: unknown. */
+static const struct upstream *find_upstream(
     const struct control *control, const char *name, struct refusal *refusal)
 {
-    struct control_upstream upstream;
-    const void *group = control->ops->upstream(control->host, NULL, &upstream);
+    const struct upstream *group;
 
-    add_refusal_text(refusal, "unknown upstream \"%.*s\"", NAME_SHOWN, name);
-    if (group == NULL) {
-        add_refusal_text(refusal, ": the configuration in force has none");
-        return;
-    }
-    add_refusal_text(refusal, ", the configuration in force has");
-    while (group != NULL) {
-        add_refusal_name(refusal, upstream.name);
-        group = control->ops->upstream(control->host, group, &upstream);
-    }
+    GROUP_FOREACH(group, control)
+    if (strcmp(group->name, name) == 0)
+        return group;
+    add_refusal_text(refusal, "unknown upstream \"%.*s\"%s", NAME_SHOWN, name,
+        first_group(control) != NULL ? ", the configuration in force has"
+                                     : ": the configuration in force has none");
+    GROUP_FOREACH(group, control)
+    add_refusal_name(refusal, group->name);
+    return NULL;
 }
 
-/* Returns the named group; NULL: unknown. */
-static const void *find_upstream(const struct control *control, const char *name)
-{
-    struct control_upstream upstream;
-    const void *group = NULL;
+/* A search for a server by name or address. */
+struct search {
+    const char *text;
+    const char *name; /* NULL: not found */
+};
 
-    while ((group = control->ops->upstream(control->host, group, &upstream)) != NULL)
-        if (strcmp(upstream.name, name) == 0)
-            break;
-    return group;
+static void match_address(void *arg, const struct upstream_numbers *numbers)
+{
+    struct search *search = arg;
+
+    if (search->name == NULL && strcmp(numbers->address, search->text) == 0)
+        search->name = numbers->server->target != NULL ? numbers->server->name : search->text;
+}
+
+/* Returns the key of a server's state: the name, or an address among several; NULL: no such
+ * server. */
+static const char *find_server_name(
+    const struct upstream *upstream, const char *text, uint64_t now_ms)
+{
+    struct search search = { .text = text };
+    const struct upstream_server *server;
+    uint64_t since_ms;
+
+    STAILQ_FOREACH (server, &upstream->servers, link)
+        if (strcmp(server->name, text) == 0)
+            return server->name;
+    if (upstream_status_read(upstream, now_ms, match_address, &search) == 0 &&
+        search.name == NULL &&
+        upstream_operator_said(upstream->zone,
+            &(struct upstream_place) { upstream->name, text, text }, &since_ms) != UPSTREAM_AUTO)
+        return text; /* gone by now, but for its state */
+    return search.name;
 }
 
 /* A request for a change. */
 struct change {
-    const void *group;
     char upstream[NAME_SIZE], server[NAME_SIZE], state[16];
 };
 
-/* Describes the host's refusal of a change. */
-static void refuse_change(const struct control *control, const struct change *change,
-    enum control_set why, struct refusal *refusal)
+/* Sets the requested state; false if refused. */
+static bool set_state(const struct control *control, const struct upstream *group,
+    const struct change *change, struct refusal *refusal)
 {
-    switch (why) {
-    case CONTROL_SET_NO_STATE:
+    uint64_t now_ms = control->pool->clock->mono_ms;
+    const char *name = NULL;
+    unsigned to = 0;
+
+    while (to < countof(operator_names) && strcmp(operator_names[to], change->state) != 0)
+        to++;
+    if (to < countof(operator_names) && group->zone != NULL)
+        name = find_server_name(group, change->server, now_ms);
+    errno = 0;
+    if (name != NULL && upstream_operator_set(group, name, (enum upstream_operator)to, now_ms) == 0)
+        return true;
+    if (to == countof(operator_names)) {
         add_refusal_text(
             refusal, "unknown state \"%s\", expected up, drain, down or auto", change->state);
-        break;
-    case CONTROL_SET_NO_ZONE:
+    } else if (group->zone == NULL || errno == ENOTSUP) {
         add_refusal_text(refusal,
             "upstream \"%s\" has no zone, without which workers cannot be told of a state: add "
             "\"zone %s 64k;\" to it and reload",
             change->upstream, change->upstream);
-        break;
-    case CONTROL_SET_NO_SERVER:
+    } else if (name == NULL) {
         add_refusal_text(refusal, "upstream \"%s\" has no server \"%.*s\", it has",
             change->upstream, NAME_SHOWN, change->server);
-        control->ops->upstream_servers(control->host, change->group, add_refusal_server, refusal);
-        break;
-    default:
+        visit_servers(control, group, add_refusal_server, refusal);
+    } else {
         add_refusal_text(refusal,
             "the zone of upstream \"%s\" has no room for another state: make it larger and reload",
             change->upstream);
     }
+    return false;
 }
 
 /* Makes the requested change; false if refused. */
@@ -211,8 +329,8 @@ static bool change_state(
     struct control_client *client, struct json_value request, struct refusal *refusal)
 {
     const struct control *control = client->control;
+    const struct upstream *group;
     struct change change;
-    enum control_set set;
 
     if (!json_text(json_member(request, "upstream"), change.upstream, NAME_SIZE) ||
         !json_text(json_member(request, "server"), change.server, NAME_SIZE) ||
@@ -221,16 +339,9 @@ static bool change_state(
             refusal, "the request has no \"upstream\", \"server\" and \"state\" of text");
         return false;
     }
-    change.group = find_upstream(control, change.upstream);
-    if (change.group == NULL) {
-        refuse_upstream(control, change.upstream, refusal);
+    group = find_upstream(control, change.upstream, refusal);
+    if (group == NULL || !set_state(control, group, &change, refusal))
         return false;
-    }
-    set = control->ops->upstream_set(control->host, change.group, change.server, change.state);
-    if (set != CONTROL_SET_DONE) {
-        refuse_change(control, &change, set, refusal);
-        return false;
-    }
     log_write(control->log, LEVEL_NOTICE, 0,
         "\"upstream %s %s %s\" received from %d by the control socket", change.upstream,
         change.state, change.server, (int)client->pid);
@@ -249,8 +360,7 @@ static bool carry_out(
     if (json_member(request, "state").text != NULL || json_member(request, "server").text != NULL) {
         if (!change_state(client, request, refusal))
             return false;
-    } else if (named && find_upstream(control, name) == NULL) {
-        refuse_upstream(control, name, refusal);
+    } else if (named && find_upstream(control, name, refusal) == NULL) {
         return false;
     }
     control_reply_begin(&json, true);
@@ -262,11 +372,14 @@ static bool carry_out(
 void control_upstream_handle(struct control_client *client, struct json_value request)
 {
     struct refusal refusal = { .n = 0 };
+    const struct upstream *group;
     bool ok;
 
     CHECK_KIND(client, CONTROL_CLIENT_KIND);
     ok = carry_out(client, request, &refusal);
-    client->control->ops->upstreams_end(client->control->host);
+    GROUP_FOREACH(group, client->control)
+    if (group->zone != NULL)
+        upstream_status_forget(group->zone);
     if (!ok)
         control_reply_error(client, refusal.text, false);
 }

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The host of the control socket's test: a constant status, and notes of the commands. */
+/* The host of the control socket's test: a pool with a generation, of which no process runs, and
+ * notes of the commands. Groups, zones and metrics have the values of this file. */
 #pragma once
 
 #include "control/control.h"
+#include "session/stream.h"
+#include "shm/metrics.h"
 #include "support/test.h"
+#include "upstream/addresses.h"
+#include "upstream/operators.h"
+#include "upstream/status.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +20,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define WORKERS 2 /* and a resolver process, with has_names */
+#define GROUPS_MOST 1000
+
 struct host {
     char directory[32], path[64];
     struct log log;
@@ -20,59 +30,137 @@ struct host {
     struct timers timers;
     struct control_socket socket;
     struct control control;
-    struct listeners listeners;
+    struct cycle cycle;
+    struct pool pool;
+    struct generation *generation;
+    struct server servers[2];
+    struct zone metrics;
+    struct upstream_zone zone;
+    struct fb_target target;
+    struct upstream *groups;
+    struct upstream_server *group_servers; /* three of each group */
     const char *refusal;
-    pid_t worker, master;
-    enum command taken;       /* the latest command */
-    const char *server_state; /* set last; NULL: none */
-    enum control_set server_refusal;
-    unsigned server_n; /* more servers that each group has */
+    pid_t master;
+    enum command taken;            /* the latest command */
+    enum upstream_operator set_to; /* set last */
+    int set_error;                 /* errno of a failure */
+    unsigned server_n;             /* more servers that each group has */
     bool has_names;
-    unsigned group_n;     /* more groups */
-    unsigned group_steps; /* from group to group */
-    unsigned group_ends;  /* commands about groups */
+    unsigned group_ends; /* groups that were forgotten */
 };
+
+static struct host *current; /* the host of the test that runs */
 
 static void fill_status(void *host, struct control_status *out)
 {
+    (void)host;
     out->state = "running";
     out->configuration = "test.conf";
-    out->listeners = &((struct host *)host)->listeners;
 }
 
-static bool fill_generation(void *host, unsigned i, struct control_generation *out)
+/* In place of the functions of zones: */
+
+int64_t __wrap_shm_metrics_total(
+    const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t metric);
+int __wrap_upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
+    void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg);
+void __wrap_upstream_status_forget(struct upstream_zone *zone);
+enum upstream_operator __wrap_upstream_operator_said(
+    const struct upstream_zone *zone, const struct upstream_place *place, uint64_t *since_ms);
+int __wrap_upstream_operator_set(const struct upstream *upstream, const char *server,
+    enum upstream_operator to, uint64_t now_ms);
+struct addresses_key __wrap_addresses_key_of(
+    const struct upstream *upstream, const struct upstream_server *server);
+uint32_t __wrap_addresses_find(const struct zone *zone, const struct addresses_key *key);
+bool __wrap_addresses_read_state(const struct zone *zone, uint32_t entry,
+    const struct addresses_key *key, struct addresses_state *state);
+
+int64_t __wrap_shm_metrics_total(
+    const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t metric)
 {
-    (void)host;
-    *out = (struct control_generation) { .number = 7, .state = "live" };
-    return i == 0;
+    (void)metrics;
+    (void)shape;
+    return metric == 0 ? INT64_MAX : -2;
 }
 
-static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worker *out)
+int __wrap_upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
+    void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg)
 {
-    (void)host;
-    *out =
-        (struct control_worker) { .pid = j == 0 ? 42 : 0, .state = j == 0 ? "ready" : "waiting" };
-    return i == 0 && j < 2;
+    struct upstream_numbers numbers = { .server = STAILQ_FIRST(&upstream->servers),
+        .address = "127.0.0.1:1",
+        .is_used = true,
+        .said = current->set_to,
+        .sessions = 3,
+        .troubles = {
+            [PEER_RESET] = 4, [PEER_TIMED_OUT] = 5, [PEER_REFUSED] = 6, [PEER_SLOW] = 7 } };
+
+    ck_assert_uint_eq(now_ms, current->clock.mono_ms);
+    if (upstream->zone == NULL)
+        return -1;
+    each(arg, &numbers);
+    for (unsigned i = 0; i < current->server_n; i++) {
+        char name[16];
+        const struct upstream_server more = { .name = name };
+
+        snprintf(name, sizeof(name), "s%u:1", i / 2);
+        each(arg, &(struct upstream_numbers) { .server = &more });
+    }
+    return 0;
 }
 
-static bool fill_resolver(void *host, unsigned i, struct control_worker *out)
+void __wrap_upstream_status_forget(struct upstream_zone *zone)
 {
-    *out = (struct control_worker) { .pid = 43, .state = "resolving", .uptime_ms = 1 };
-    return ((struct host *)host)->has_names && i == 0;
+    ck_assert_ptr_eq(zone, &current->zone);
+    current->group_ends++;
 }
 
-static const char *protocol_name(void *host, unsigned i)
+enum upstream_operator __wrap_upstream_operator_said(
+    const struct upstream_zone *zone, const struct upstream_place *place, uint64_t *since_ms)
 {
-    (void)host;
-    return i == 0 ? "plain" : i == 1 ? "counts" : NULL;
+    (void)zone;
+    (void)place;
+    (void)since_ms;
+    return UPSTREAM_AUTO;
 }
 
-static bool fill_metric(void *host, unsigned i, unsigned j, struct control_metric *out)
+int __wrap_upstream_operator_set(
+    const struct upstream *upstream, const char *server, enum upstream_operator to, uint64_t now_ms)
 {
-    (void)host;
-    *out = j == 0 ? (struct control_metric) { "hits", "counter", INT64_MAX }
-                  : (struct control_metric) { "users", "gauge", -2 };
-    return i == 1 && j < 2;
+    (void)now_ms;
+    ck_assert_ptr_nonnull(upstream->zone);
+    ck_assert_str_eq(server, "127.0.0.1:1");
+    errno = current->set_error;
+    if (errno != 0)
+        return -1;
+    current->set_to = to;
+    return 0;
+}
+
+struct addresses_key __wrap_addresses_key_of(
+    const struct upstream *upstream, const struct upstream_server *server)
+{
+    (void)upstream;
+    return (struct addresses_key) { { (uint64_t)server->name[0] } };
+}
+
+uint32_t __wrap_addresses_find(const struct zone *zone, const struct addresses_key *key)
+{
+    (void)zone;
+    (void)key;
+    return 0;
+}
+
+bool __wrap_addresses_read_state(const struct zone *zone, uint32_t entry,
+    const struct addresses_key *key, struct addresses_state *state)
+{
+    (void)zone;
+    (void)entry;
+    if (key->part[0] == 'a')
+        *state = (struct addresses_state) { .n = 2, .answered_ms = current->clock.mono_ms - 3000 };
+    else
+        *state = (struct addresses_state) { .failed_ms = current->clock.mono_ms - 5,
+            .why = "b.test: no server has answered in time" };
+    return true;
 }
 
 static const char *take_command(void *host, enum command command)
@@ -84,106 +172,95 @@ static const char *take_command(void *host, enum command command)
     return self->refusal;
 }
 
-static bool is_worker(void *host, pid_t pid)
-{
-    return ((struct host *)host)->worker == pid;
-}
-
-static bool is_worker_user(void *host, uid_t uid)
-{
-    (void)host;
-    return uid == geteuid();
-}
-
 static bool is_master(void *host, pid_t pid)
 {
     return ((struct host *)host)->master == pid;
 }
 
-/* Groups that the host may have. */
-#define GROUPS_MOST 1000
+static const struct control_ops ops = { fill_status, take_command, is_master };
 
-/* Returns the group after `before`, of which only the number counts. The first is "u". */
-static const void *next_upstream(void *host, const void *before, struct control_upstream *out)
+/* Adds groups, of which the first is "u", with a server each. */
+static inline void add_groups(struct host *host, unsigned n)
 {
-    static const char groups[GROUPS_MOST];
-    static char name[16];
-    struct host *self = host;
-    size_t i = before != NULL ? (size_t)((const char *)before - groups) + 1 : 0;
+    static char names[GROUPS_MOST][16];
+    struct upstream_list *list = &host->cycle.stream.upstreams;
+    unsigned i = 0;
 
-    self->group_steps++;
-    if (i > self->group_n)
-        return NULL;
-    ck_assert_uint_lt(i, GROUPS_MOST);
-    snprintf(name, sizeof(name), i > 0 ? "u%zu" : "u", i);
-    *out = (struct control_upstream) { .name = name, .balancer = "round_robin", .zone = "z" };
-    return &groups[i];
-}
+    while (i < GROUPS_MOST && host->groups[i].name != NULL)
+        i++;
+    for (n += i; i < n; i++) {
+        struct upstream *group = &host->groups[i];
+        struct upstream_server *server = &host->group_servers[3 * i];
 
-static void end_upstreams(void *host)
-{
-    ((struct host *)host)->group_ends++;
-}
-
-static void fill_upstream_servers(void *host, const void *group,
-    void (*each)(void *arg, const struct control_server *server), void *arg)
-{
-    const struct host *self = host;
-    const struct control_server server = { .name = "127.0.0.1:1",
-        .address = "127.0.0.1:1",
-        .state = "up",
-        .set = self->server_state != NULL ? self->server_state : "auto",
-        .weight = 2,
-        .sessions = 3,
-        .resets = 4,
-        .timeouts = 5,
-        .refusals = 6,
-        .slow = 7 };
-
-    ck_assert_ptr_nonnull(group);
-    each(arg, &server);
-    for (unsigned j = 0; j < self->server_n; j++) {
-        char name[16];
-
-        snprintf(name, sizeof(name), "s%u:1", j / 2);
-        each(arg, &(struct control_server) { .name = name });
+        ck_assert_uint_lt(i, GROUPS_MOST);
+        snprintf(names[i], sizeof(names[i]), i > 0 ? "u%u" : "u", i);
+        group->name = names[i];
+        group->zone = &host->zone;
+        STAILQ_INIT(&group->servers);
+        *server = (struct upstream_server) {
+            .name = "127.0.0.1:1", .target = &host->target, .weight = 2
+        };
+        STAILQ_INSERT_TAIL(&group->servers, server, link);
+        STAILQ_INSERT_TAIL(list, group, link);
     }
 }
 
-static void fill_upstream_names(void *host, const void *group,
-    void (*each)(void *arg, const struct control_name *name), void *arg)
+/* Adds two servers with names to the first group, and a resolver process. */
+static inline void add_names(struct host *host)
 {
-    const struct control_name answered = {
-        .server = "a.test:1", .addresses = 2, .age_ms = 3000, .failed_ms = -1
+    host->has_names = true;
+    host->generation->worker_n = WORKERS + 1;
+    for (unsigned i = 1; i <= 2; i++) {
+        host->group_servers[i].name = i == 1 ? "a.test:1" : "b.test:1";
+        STAILQ_INSERT_TAIL(&host->groups[0].servers, &host->group_servers[i], link);
+    }
+}
+
+/* The cycle with two protocols, of which the second has metrics. */
+static inline void set_up_cycle(struct host *host)
+{
+    static const fb_metric metrics[] = { { .name = "hits", .kind = FB_COUNTER },
+        { .name = "users", .kind = FB_GAUGE } };
+    static const fb_protocol plain = { .name = "plain" };
+    static const fb_protocol counts = { .name = "counts", .metrics = metrics, .metric_n = 2 };
+    struct cycle *cycle = &host->cycle;
+
+    STAILQ_INIT(&cycle->stream.listeners.list);
+    STAILQ_INIT(&cycle->stream.servers);
+    STAILQ_INIT(&cycle->stream.upstreams);
+    host->servers[0].protocol = &plain;
+    host->servers[1].protocol = &counts;
+    host->servers[1].protocol_index = 1;
+    host->servers[1].metrics = &host->metrics;
+    for (unsigned i = 0; i < 2; i++)
+        STAILQ_INSERT_TAIL(&cycle->stream.servers, &host->servers[i], link);
+}
+
+static inline void set_up_pool(struct host *host)
+{
+    size_t size = sizeof(struct generation) + (WORKERS + 1) * sizeof(struct pool_worker);
+
+    host->pool = (struct pool) {
+        .log = &host->log,
+        .clock = &host->clock,
+        .timers = &host->timers,
+        .shared = shared_create(false),
     };
-    const struct control_name silent = { .server = "b.test:1",
-        .age_ms = -1,
-        .failed_ms = 5,
-        .error = "b.test: no server has answered in time" };
-
-    ck_assert_ptr_nonnull(group);
-    if (!((struct host *)host)->has_names)
-        return;
-    each(arg, &answered);
-    each(arg, &silent);
+    TAILQ_INIT(&host->pool.generations);
+    host->generation = calloc(1, size);
+    ck_assert_ptr_nonnull(host->generation);
+    host->generation->pool = &host->pool;
+    host->generation->number = 7;
+    host->generation->phase = GENERATION_SERVING;
+    host->generation->cycle = &host->cycle;
+    host->generation->worker_n = host->generation->serve_n = WORKERS;
+    for (unsigned i = 0; i <= WORKERS; i++) {
+        host->generation->workers[i].generation = host->generation;
+        host->generation->workers[i].task = i < WORKERS ? TASK_SERVE : TASK_ASK;
+    }
+    host->pool.serving = host->generation;
+    TAILQ_INSERT_TAIL(&host->pool.generations, host->generation, link);
 }
-
-static enum control_set set_upstream(
-    void *host, const void *group, const char *server, const char *state)
-{
-    struct host *self = host;
-
-    ck_assert_ptr_nonnull(group);
-    if (self->server_refusal != CONTROL_SET_DONE)
-        return self->server_refusal;
-    ck_assert_str_eq(server, "127.0.0.1:1");
-    self->server_state = strcmp(state, "drain") == 0 ? "drain" : "up";
-    return CONTROL_SET_DONE;
-}
-
-static const struct control_ops ops = { fill_status, fill_generation, fill_worker, fill_resolver,
-    protocol_name, fill_metric, next_upstream, fill_upstream_servers, fill_upstream_names,
-    set_upstream, end_upstreams, take_command, is_worker, is_worker_user, is_master };
 
 static inline void set_up(struct host *host)
 {
@@ -193,12 +270,20 @@ static inline void set_up(struct host *host)
     ck_assert_ptr_nonnull(mkdtemp(host->directory));
     snprintf(host->path, sizeof(host->path), "%s/sock", host->directory);
     log_init(&host->log, NULL, 0);
-    host->listeners = (struct listeners) { .list = STAILQ_HEAD_INITIALIZER(host->listeners.list) };
-    host->clock.mono_ms = 1000;
+    host->clock.mono_ms = 10000;
     timers_init(&host->timers, &host->clock, NULL);
     control_socket_init(&host->socket);
     ck_assert_int_eq(control_socket_create(&host->socket, host->path, false, &host->log), 0);
-    control_init(&host->control, &ops, host, &host->socket, &host->log, &host->timers);
+    host->groups = calloc(GROUPS_MOST, sizeof(*host->groups));
+    host->group_servers = calloc(GROUPS_MOST, 3 * sizeof(*host->group_servers));
+    ck_assert(host->groups != NULL && host->group_servers != NULL);
+    host->zone.name = "z";
+    strcpy(host->target.text, "127.0.0.1:1");
+    set_up_cycle(host);
+    set_up_pool(host);
+    add_groups(host, 1);
+    current = host;
+    control_init(&host->control, &ops, host, &host->pool, &host->socket);
 }
 
 static inline void tear_down(struct host *host)
@@ -208,6 +293,10 @@ static inline void tear_down(struct host *host)
     control_socket_remove(&host->socket, &host->log);
     ck_assert_int_eq(access(host->path, F_OK), -1);
     ck_assert_int_eq(rmdir(host->directory), 0);
+    free(host->generation);
+    free(host->groups);
+    free(host->group_servers);
+    shared_destroy(&host->pool.shared);
 }
 
 static inline int connect_client(const struct host *host)

@@ -19,6 +19,9 @@ START_TEST(a_status_names_generations_and_workers)
     int fd;
 
     set_up(&host);
+    host.generation->process_n = 1;
+    host.generation->workers[0].pid = 42;
+    host.generation->workers[0].phase = POOL_WORKER_READY;
     fd = connect_client(&host);
     send_text(&host, fd, "{\"command\":\"status\"}\n");
     reply = received(fd);
@@ -314,7 +317,7 @@ START_TEST(workers_are_refused)
 
     set_up(&host);
     child = connect_in_child(&host, true);
-    host.worker = child;
+    host.generation->workers[0].pid = child;
     ck_assert_uint_eq(count_accepted(&host), 0);
     ck_assert_int_eq(kill(child, SIGKILL), 0);
     ck_assert_int_eq(waitpid(child, NULL, 0), child);

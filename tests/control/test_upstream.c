@@ -7,7 +7,7 @@ START_TEST(upstreams_are_listed_and_changed)
 {
     static const char up[] =
         "{\"ok\":true,\"upstreams\":[{\"name\":\"u\",\"balancer\":\"round_robin\",\"zone\":\"z\","
-        "\"servers\":[{\"server\":\"127.0.0.1:1\",\"address\":\"127.0.0.1:1\",\"state\":\"up\","
+        "\"servers\":[{\"server\":\"127.0.0.1:1\",\"address\":\"127.0.0.1:1\",\"state\":\"%s\","
         "\"set\":\"%s\",\"backup\":false,\"weight\":2,\"max_conns\":0,\"connections\":0,"
         "\"sessions\":3,\"failures\":0,\"resets\":4,\"timeouts\":5,\"refusals\":6,\"slow\":7}],"
         "\"names\":[%s]}],\"left_out\":0}\n";
@@ -22,16 +22,16 @@ START_TEST(upstreams_are_listed_and_changed)
     set_up(&host);
     fd = connect_client(&host);
     send_text(&host, fd, "{\"command\":\"upstream\"}\n");
-    snprintf(expected, sizeof(expected), up, "auto", "");
+    snprintf(expected, sizeof(expected), up, "up", "auto", "");
     ck_assert_str_eq(received(fd), expected);
     send_text(&host, fd,
         "{\"command\":\"upstream\",\"upstream\":\"u\",\"state\":\"drain\","
         "\"server\":\"127.0.0.1:1\"}\n");
-    snprintf(expected, sizeof(expected), up, "drain", "");
+    snprintf(expected, sizeof(expected), up, "draining", "drain", "");
     ck_assert_str_eq(received(fd), expected);
-    host.has_names = true;
+    add_names(&host);
     send_text(&host, fd, "{\"command\":\"upstream\",\"upstream\":\"u\"}\n");
-    snprintf(expected, sizeof(expected), up, "drain", names);
+    snprintf(expected, sizeof(expected), up, "draining", "drain", names);
     ck_assert_str_eq(received(fd), expected);
     close(fd);
     tear_down(&host);
@@ -79,57 +79,61 @@ START_TEST(a_long_list_is_cut)
 }
 END_TEST
 
-START_TEST(groups_are_walked_once)
+START_TEST(all_groups_are_listed)
 {
     struct host host;
     char end[32];
     int fd;
 
     set_up(&host);
-    host.group_n = GROUPS_MOST - 1;
+    add_groups(&host, GROUPS_MOST - 1);
     fd = connect_client(&host);
     send_text(&host, fd, "{\"command\":\"upstream\"}\n");
     ck_assert_uint_eq(count_in_reply(&host, fd, "\"name\":", end), GROUPS_MOST);
-    ck_assert_uint_eq(host.group_steps, GROUPS_MOST + 1);
-    ck_assert_uint_eq(host.group_ends, 1);
+    ck_assert_uint_eq(host.group_ends, GROUPS_MOST);
     send_text(&host, fd, "{\"command\":\"upstream\",\"upstream\":\"v\"}\n");
     ck_assert_ptr_nonnull(strstr(received(fd), "has \\\"u\\\", \\\"u1\\\", "));
-    ck_assert_uint_eq(host.group_ends, 2);
+    ck_assert_uint_eq(host.group_ends, 2 * GROUPS_MOST);
     close(fd);
     tear_down(&host);
 }
 END_TEST
 
-#define DRAIN(upstream, server)                                                                    \
-    "{\"command\":\"upstream\",\"upstream\":\"" upstream "\",\"state\":\"drain\",\"server\":"      \
+#define CHANGE(upstream, state, server)                                                            \
+    "{\"command\":\"upstream\",\"upstream\":\"" upstream "\",\"state\":\"" state "\",\"server\":"  \
     "\"" server "\"}\n"
+
+#define NO_ZONE (-1)
 
 static const struct {
     const char *request;
-    enum control_set refusal;
+    int why; /* errno of the change, or NO_ZONE */
     unsigned more;
     const char *error;
 } refused_changes[] = {
-    { "{\"command\":\"upstream\",\"upstream\":\"v\"}\n", CONTROL_SET_DONE, 0,
+    { "{\"command\":\"upstream\",\"upstream\":\"v\"}\n", 0, 0,
         "unknown upstream \\\"v\\\", the configuration in force has \\\"u\\\"" },
-    { DRAIN("v", "127.0.0.1:1"), CONTROL_SET_DONE, 0,
+    { CHANGE("v", "drain", "127.0.0.1:1"), 0, 0,
         "unknown upstream \\\"v\\\", the configuration in force has \\\"u\\\"" },
-    { DRAIN("u", "a"), CONTROL_SET_NO_SERVER, 4,
+    { CHANGE("u", "drain", "a"), 0, 4,
         "upstream \\\"u\\\" has no server \\\"a\\\", it has \\\"127.0.0.1:1\\\", \\\"s0:1\\\", "
         "\\\"s1:1\\\"" },
-    { DRAIN("u", "a"), CONTROL_SET_NO_SERVER, 100,
+    { CHANGE("u", "drain", "a"), 0, 100,
         "upstream \\\"u\\\" has no server \\\"a\\\", it has \\\"127.0.0.1:1\\\", \\\"s0:1\\\", "
         "\\\"s1:1\\\", \\\"s2:1\\\", \\\"s3:1\\\", \\\"s4:1\\\", \\\"s5:1\\\", \\\"s6:1\\\", ..." },
-    { DRAIN("u", "a"), CONTROL_SET_NO_STATE, 0,
-        "unknown state \\\"drain\\\", expected up, drain, down or auto" },
-    { DRAIN("u", "a"), CONTROL_SET_NO_ZONE, 0,
+    { CHANGE("u", "gone", "a"), NO_ZONE, 0,
+        "unknown state \\\"gone\\\", expected up, drain, down or auto" },
+    { CHANGE("u", "drain", "a"), NO_ZONE, 0,
         "upstream \\\"u\\\" has no zone, without which workers cannot be told of a state: add "
         "\\\"zone u 64k;\\\" to it and reload" },
-    { DRAIN("u", "a"), CONTROL_SET_NO_ROOM, 0,
+    { CHANGE("u", "drain", "127.0.0.1:1"), ENOTSUP, 0,
+        "upstream \\\"u\\\" has no zone, without which workers cannot be told of a state: add "
+        "\\\"zone u 64k;\\\" to it and reload" },
+    { CHANGE("u", "drain", "127.0.0.1:1"), ENOSPC, 0,
         "the zone of upstream \\\"u\\\" has no room for another state: make it larger and reload" },
-    { "{\"command\":\"upstream\",\"state\":1,\"server\":[]}\n", CONTROL_SET_DONE, 0,
+    { "{\"command\":\"upstream\",\"state\":1,\"server\":[]}\n", 0, 0,
         "the request has no \\\"upstream\\\", \\\"server\\\" and \\\"state\\\" of text" },
-    { "{\"command\":\"upstream\",\"upstream\":\"u\",\"server\":\"a\"}\n", CONTROL_SET_DONE, 0,
+    { "{\"command\":\"upstream\",\"upstream\":\"u\",\"server\":\"a\"}\n", 0, 0,
         "the request has no \\\"upstream\\\", \\\"server\\\" and \\\"state\\\" of text" },
 };
 
@@ -140,14 +144,36 @@ START_TEST(a_refused_change_says_what_there_is)
     int fd;
 
     set_up(&host);
-    host.server_refusal = refused_changes[_i].refusal;
+    if (refused_changes[_i].why == NO_ZONE)
+        host.groups[0].zone = NULL;
+    else
+        host.set_error = refused_changes[_i].why;
     host.server_n = refused_changes[_i].more;
     fd = connect_client(&host);
     send_text(&host, fd, refused_changes[_i].request);
     snprintf(
         expected, sizeof(expected), "{\"ok\":false,\"error\":\"%s\"}\n", refused_changes[_i].error);
     ck_assert_str_eq(received(fd), expected);
-    ck_assert_ptr_null(host.server_state);
+    ck_assert_int_eq(host.set_to, UPSTREAM_AUTO);
+    close(fd);
+    tear_down(&host);
+}
+END_TEST
+
+/* Without a zone the master knows the configuration alone. */
+START_TEST(a_group_without_a_zone_is_listed)
+{
+    struct host host;
+    int fd;
+
+    set_up(&host);
+    host.groups[0].zone = NULL;
+    fd = connect_client(&host);
+    send_text(&host, fd, "{\"command\":\"upstream\"}\n");
+    ck_assert_ptr_nonnull(strstr(received(fd),
+        "\"zone\":null,\"servers\":[{\"server\":\"127.0.0.1:1\",\"address\":\"127.0.0.1:1\","
+        "\"state\":null,\"set\":null,\"backup\":false,\"weight\":2,\"max_conns\":0,"
+        "\"connections\":0,\"sessions\":0,"));
     close(fd);
     tear_down(&host);
 }
@@ -157,7 +183,8 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, upstreams_are_listed_and_changed);
     tcase_add_test(tcase, a_long_list_is_cut);
-    tcase_add_test(tcase, groups_are_walked_once);
+    tcase_add_test(tcase, all_groups_are_listed);
+    tcase_add_test(tcase, a_group_without_a_zone_is_listed);
     tcase_add_loop_test(tcase, a_refused_change_says_what_there_is, 0, countof(refused_changes));
 }
 
