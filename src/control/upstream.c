@@ -46,8 +46,7 @@ static const struct upstream *first_group(const struct control *control)
 }
 
 #define GROUP_FOREACH(group, control)                                                              \
-    for ((group) = first_group(control); (group) != NULL;                                          \
-        (group) = next_group(STAILQ_NEXT(group, link)))
+    for ((group) = first_group(control); (group); (group) = next_group(STAILQ_NEXT(group, link)))
 
 /* Calls `each` for the group's servers, at all addresses. */
 static void visit_servers(const struct control *control, const struct upstream *group,
