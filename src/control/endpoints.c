@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Moves the pid file and the control socket through their phases. endpoints_set() alone changes the
  * phase. An unchanged path is only compared with the file. */
-#include "master/endpoints.h"
+#include "control/endpoints.h"
 
 #include "base/check.h"
 #include "process/process_ops.h"
