@@ -37,9 +37,6 @@ struct master {
     struct endpoints endpoints;
     struct worker_list list;     /* our workers, for the next master process */
     struct left_behind left;     /* workers of one before us */
-    struct timer others_left;    /* polls for the end of workers of an ended master process */
-    struct timer lost_paths;     /* when to see whether they still listen on paths of ours */
-    unsigned lost_paths_tries;   /* how often to see that yet */
     struct diag *diag;           /* diagnostics of a reload; NULL: there was no memory */
     struct commands commands;    /* given, and not carried out yet */
     struct reload_status result; /* outcome of the latest reload */

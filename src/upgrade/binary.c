@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "os/descriptor.h"
 #include "os/process.h"
+#include "pool/layout.h"
 #include "process/environment.h"
 #include "process/process_ops.h"
 #include "process/signals.h"
@@ -155,8 +156,36 @@ static void describe_failure(const struct execution *execution, char *text, size
             execution->state.fd_n);
 }
 
-int binary_prepare(struct execution *execution, const struct binary *binary, int link)
+/* Writes what the new process takes over from the serving generation. */
+static void write_state(
+    struct exec_state_writer *state, const struct pool *pool, int lock, int link)
 {
+    const struct cycle *cycle = pool->serving->cycle;
+    const struct adopted_socket *passed;
+    const struct listener *listener;
+    const struct zone *zone;
+    unsigned side = 1 - pool->shared->half;
+
+    /* a killed master process may have left numbers in the slots that the new process gets */
+    for (uint32_t i = 0; i < SLOT_MAX; i++)
+        zones_slot_released(
+            &pool->serving->cycle->zones, (struct slot_id) { .slot = side * SLOT_MAX + i });
+    exec_state_begin(state, link, lock, side, shared_serial(pool->shared));
+    STAILQ_FOREACH (passed, &pool->adopted->sockets, link)
+        if (passed->fd != -1)
+            exec_state_add_passed(state, passed);
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
+        for (unsigned i = listener->kept_n; i < listener->fd_n; i++)
+            if (listener->fds[i] != -1)
+                exec_state_add_socket(state, listener->fds[i]);
+    STAILQ_FOREACH (zone, &cycle->zones, link)
+        exec_state_add_zone(state, zone->segment.fd);
+}
+
+int binary_prepare(struct execution *execution, const struct binary *binary,
+    const struct pool *pool, int lock, int link)
+{
+    write_state(&execution->state, pool, lock, link);
     if (exec_state_end(&execution->state) == -1)
         return -1;
     assert(execution->environment == NULL && link != -1);

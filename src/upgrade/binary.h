@@ -7,6 +7,8 @@
 #include "base/compiler.h"
 #include "upgrade/exec_state.h"
 
+struct pool;
+
 struct binary {
     char *path; /* absolute; links stay unresolved and lead to the newest binary */
     char *directory;
@@ -28,8 +30,10 @@ struct execution {
     int link; /* the child's end */
 };
 
-/* Adds the environment, when the state has ended; -1 without memory. */
-int binary_prepare(struct execution *execution, const struct binary *binary, int link);
+/* Writes the state of the serving generation and the environment for the binary, with the pid file's
+ * lock and the child's end of the link; -1 without memory. */
+int binary_prepare(struct execution *execution, const struct binary *binary,
+    const struct pool *pool, int lock, int link);
 /* Frees the memory, if there is any. */
 void binary_release(struct execution *execution);
 /* Executes the binary of the struct execution; a failure is reported as a failed start. The child

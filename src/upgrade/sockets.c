@@ -6,6 +6,7 @@
 #include "net/listener_open.h"
 #include "net/listener_set.h"
 #include "os/descriptor.h"
+#include "upgrade/upgrade.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -63,7 +64,8 @@ bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd)
            bsearch(&inode, sockets->inodes, sockets->n, sizeof(inode), compare_inodes) != NULL;
 }
 
-bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *address, int fd)
+/* Adds the socket to the listener of the address, unless present already; whether added. */
+static bool adopt_socket(struct listeners *listeners, const struct address *address, int fd)
 {
     struct listener *listener = listener_set_at(listeners, address);
 
@@ -76,21 +78,52 @@ bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *ad
     return listener_add(listener, fd, false) == 0;
 }
 
-void upgrade_sockets_give(const struct upgrade_sockets *sockets, const struct listeners *listeners,
-    struct upgrade_link *link, pid_t other, struct log *log)
+/* Adds a socket to the serving listeners. A starting generation shares listeners with the live
+ * generation until its commit. */
+static bool adopt_listening_socket(struct pool *pool, const struct address *address, int fd)
 {
+    struct generation *starting = pool->starting;
+    bool added = false;
+
+    if (starting == NULL || starting->phase == GENERATION_STARTING)
+        added = adopt_socket(&pool->serving->cycle->stream.listeners, address, fd);
+    if (starting != NULL)
+        added = adopt_socket(&starting->cycle->stream.listeners, address, fd) || added;
+    return added;
+}
+
+void upgrade_sockets_take(struct upgrade *upgrade, int fd)
+{
+    struct address address;
+    char text[ADDRESS_TEXT];
+
+    if (!upgrade->ops->serves(upgrade->host) || address_of_socket(&address, fd) == -1 ||
+        !adopt_listening_socket(upgrade->pool, &address, fd)) {
+        descriptor_close(fd);
+        return;
+    }
+    log_write(upgrade->log, LEVEL_NOTICE, 0,
+        "a socket of %s comes from process %d: workers that serve it are started",
+        address_format(&address, true, text), (int)upgrade->other);
+    signals_raise(COMMAND_RELOAD);
+}
+
+void upgrade_sockets_give(struct upgrade *upgrade)
+{
+    const struct generation *serving = upgrade->pool->serving;
     const struct listener *listener;
     struct json empty;
 
-    if (link->fd == -1 || listeners == NULL)
+    if (upgrade->link.fd == -1 || serving == NULL)
         return;
-    STAILQ_FOREACH (listener, &listeners->list, link)
+    STAILQ_FOREACH (listener, &serving->cycle->stream.listeners.list, link)
         for (unsigned i = 0; i < listener->fd_n && listener->options.reuseport; i++) {
-            if (listener->fds[i] == -1 || upgrade_sockets_have(sockets, listener->fds[i]))
+            if (listener->fds[i] == -1 || upgrade_sockets_have(&upgrade->sockets, listener->fds[i]))
                 continue;
             upgrade_link_begin(&empty);
-            if (upgrade_link_send(link, &empty, listener->fds[i]) == -1)
-                log_write(log, LEVEL_ALERT, errno,
-                    "a socket of %s could not be given to process %d", listener->text, (int)other);
+            if (upgrade_link_send(&upgrade->link, &empty, listener->fds[i]) == -1)
+                log_write(upgrade->log, LEVEL_ALERT, errno,
+                    "a socket of %s could not be given to process %d", listener->text,
+                    (int)upgrade->other);
         }
 }

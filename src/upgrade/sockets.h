@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct upgrade;
+
 struct upgrade_sockets {
     uint64_t *inodes;
     unsigned n;
@@ -29,8 +31,7 @@ void upgrade_sockets_free(struct upgrade_sockets *sockets);
 /* Whether the socket is in the list. */
 bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd);
 
-/* Sends the queues of our listeners (or NULL) that are missing in the list. */
-void upgrade_sockets_give(const struct upgrade_sockets *sockets, const struct listeners *listeners,
-    struct upgrade_link *link, pid_t other, struct log *log);
-/* Adds the socket to the listener of the address, unless present already; whether added. */
-bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *address, int fd);
+/* Sends the queues of our listeners that are missing in the list. */
+void upgrade_sockets_give(struct upgrade *upgrade);
+/* Takes a listening socket that we lack, or closes it. */
+void upgrade_sockets_take(struct upgrade *upgrade, int fd);

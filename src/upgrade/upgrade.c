@@ -5,12 +5,11 @@
 #include "upgrade/upgrade.h"
 
 #include "os/descriptor.h"
-#include "pool/layout.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "process/signals.h"
-#include "settings/cycle.h"
 #include "systemd/notify.h"
+#include "upgrade/alone.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -159,6 +158,7 @@ void upgrade_send_rescan(struct upgrade *upgrade)
 
 void upgrade_announce(struct upgrade *upgrade)
 {
+    const struct generation *serving = upgrade->pool->serving;
     struct json json;
 
     upgrade_check(upgrade);
@@ -172,8 +172,8 @@ void upgrade_announce(struct upgrade *upgrade)
     upgrade_inboxes_write(&json);
     if (upgrade->phase == UPGRADE_BESIDE)
         json_bool(&json, "serves", true);
-    json_string(&json, "control", upgrade->ops->control_path(upgrade->host));
-    upgrade_sockets_write(&json, upgrade->ops->listeners(upgrade->host));
+    json_string(&json, "control", upgrade->endpoints->control.path);
+    upgrade_sockets_write(&json, serving != NULL ? &serving->cycle->stream.listeners : NULL);
     send_link_message(upgrade, &json);
 }
 
@@ -228,8 +228,9 @@ static const char *start(struct upgrade *upgrade, int ends[2])
     if (upgrade->diag != NULL)
         upgrade->diag_session = diag_begin(upgrade->diag);
     upgrade_announce(upgrade); /* waits in the link */
-    upgrade->ops->write_state(upgrade->host, &execution->state, ends[1]);
-    if (binary_prepare(execution, upgrade->binary, ends[1]) == -1)
+    upgrade->endpoints->pidfile.shared = true;
+    if (binary_prepare(execution, upgrade->binary, upgrade->pool,
+            upgrade->endpoints->pidfile.lock_fd, ends[1]) == -1)
         return "malloc()";
     pid = process_ops->fork(PROCESS_BINARY, binary_run, execution);
     if (pid == -1)
@@ -241,9 +242,10 @@ static const char *start(struct upgrade *upgrade, int ends[2])
 /* Continues as if there had been no upgrade. */
 static void roll_back(struct upgrade *upgrade, char why[DIAG_REASON_MAX])
 {
-    upgrade->ops->take_back(upgrade->host);
+    endpoints_take_back(upgrade->endpoints, upgrade->log);
     diag_reason(upgrade->diag, LEVEL_ALERT, why, DIAG_REASON_MAX);
-    upgrade->ops->ended(upgrade->host, false, why, upgrade->diag);
+    control_reply(upgrade->clients, CONTROL_WAIT_UPGRADE_END,
+        &(struct control_outcome) { .error = why, .diag = upgrade->diag });
     log_write(upgrade->log, LEVEL_ERROR, 0, "upgrade failed, process %d continues to serve: %s",
         (int)process_ops->self(), why);
     be_alone(upgrade);
@@ -260,12 +262,13 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
     failed = refused != NULL ? refused : refuse_upgrade(upgrade, why);
     if (failed != NULL) {
         log_write(upgrade->log, LEVEL_ERROR, 0, "upgrade refused: %s", failed);
-        upgrade->ops->refused(upgrade->host, failed);
+        control_reply(
+            upgrade->clients, CONTROL_WAIT_UPGRADE, &(struct control_outcome) { .error = failed });
         return;
     }
-    upgrade->ops->begun(upgrade->host);
+    control_wait_on(upgrade->clients, CONTROL_WAIT_UPGRADE, CONTROL_WAIT_UPGRADE_END);
     upgrade_set(upgrade, UPGRADE_STARTING);
-    if (upgrade->ops->prepare_hand_over(upgrade->host) == -1)
+    if (endpoints_prepare_hand_over(upgrade->endpoints, upgrade->log) == -1)
         failed = "a second pid file could not be written";
     else
         failed = start(upgrade, ends);
@@ -288,12 +291,13 @@ static void hand_over_endpoints(struct upgrade *upgrade)
     upgrade_set(upgrade, UPGRADE_HANDED_OVER);
     timers_disarm(upgrade->timers, &upgrade->deadline);
     binary_release(&upgrade->execution);
-    upgrade->ops->hand_over(upgrade->host);
+    endpoints_hand_over(upgrade->endpoints, upgrade->log);
     upgrade_announce(upgrade); /* the control socket has another path now */
     log_write(upgrade->log, LEVEL_NOTICE, 0,
         "new binary process %d serves: the upgrade is complete when process %d has quit",
         (int)upgrade->other, (int)process_ops->self());
-    upgrade->ops->ended(upgrade->host, true, NULL, upgrade->diag);
+    control_reply(upgrade->clients, CONTROL_WAIT_UPGRADE_END,
+        &(struct control_outcome) { .ok = true, .pid = upgrade->other, .diag = upgrade->diag });
     diag_destroy(&upgrade->diag);
     leave_main_process(upgrade, true);
     upgrade_check(upgrade);
@@ -337,32 +341,27 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
         log_write(upgrade->log, WIFEXITED(status) ? LEVEL_NOTICE : LEVEL_ALERT, 0,
             "%s: process %d is the only one again", why, (int)process_ops->self());
         be_alone(upgrade);
-        upgrade->ops->take_back(upgrade->host);
+        endpoints_take_back(upgrade->endpoints, upgrade->log);
         if (owed) /* the service manager was not told */
             upgrade->ops->become_main(upgrade->host);
     }
-    upgrade->ops->left_alone(upgrade->host);
+    upgrade_alone_go_on(upgrade);
 }
 
 /* The new process */
 
-void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
-    struct pool *pool, struct exec_state *state, const struct binary *binary)
+void upgrade_init(struct upgrade *upgrade, const struct upgrade *from, struct exec_state *state)
 {
-    struct log *log = pool->log;
+    struct log *log = from->pool->log;
     struct json json;
 
-    *upgrade = (struct upgrade) {
-        .kind = UPGRADE_KIND,
-        .ops = ops,
-        .host = host,
-        .log = log,
-        .timers = pool->timers,
-        .pool = pool,
-        .binary = binary,
-        .main = true,
-        .deadline = { .expired = meet_deadline },
-    };
+    *upgrade = *from;
+    upgrade->kind = UPGRADE_KIND;
+    upgrade->log = log;
+    upgrade->timers = from->pool->timers;
+    upgrade->main = true;
+    upgrade->deadline.expired = meet_deadline;
+    upgrade_alone_init(upgrade);
     upgrade_link_init(&upgrade->link, state->link);
     if (state->link == -1) {
         upgrade_check(upgrade);
@@ -396,7 +395,7 @@ static void outlive(struct upgrade *upgrade)
     be_alone(upgrade);
     if (becomes_main)
         upgrade->ops->become_main(upgrade->host);
-    upgrade->ops->rescan(upgrade->host);
+    upgrade_alone_rescan(upgrade);
 }
 
 /* Messages, for both processes */
@@ -416,16 +415,16 @@ static void handle_link_message(struct upgrade *upgrade, struct json_value messa
         upgrade->control = strdup(control);
     }
     if (fd != -1)
-        upgrade->ops->adopt_socket(upgrade->host, fd);
+        upgrade_sockets_take(upgrade, fd);
     if (upgrade->phase >= UPGRADE_STARTING)
         diag_add_json(upgrade->diag, upgrade->diag_session, json_member(message, "messages"));
     if (sockets.text != NULL) {
         upgrade_sockets_read(&upgrade->sockets, sockets);
         if (upgrade->sockets.n == 0 && upgrade->phase == UPGRADE_HANDED_OVER)
-            upgrade->ops->other_quits(upgrade->host);
+            upgrade_alone_serve(upgrade);
     }
     if (rescan)
-        upgrade->ops->rescan(upgrade->host);
+        upgrade_alone_rescan(upgrade);
     if (becomes_main) {
         upgrade->main = true;
         upgrade->main_owed = false;
@@ -471,8 +470,7 @@ void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
         signals_send(upgrade->other, gracefully ? SIGQUIT : SIGINT, upgrade->log);
     } else {
         if (upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE)
-            upgrade_sockets_give(&upgrade->sockets, upgrade->ops->listeners(upgrade->host),
-                &upgrade->link, upgrade->other, upgrade->log);
+            upgrade_sockets_give(upgrade);
         if (upgrade_is_new(upgrade) && upgrade->main)
             leave_main_process(upgrade, true);
     }

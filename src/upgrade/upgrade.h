@@ -2,24 +2,18 @@
 /* An upgrade: the master process starts the binary now at the path, and hands over the listening
  * sockets. The new master process serves beside the old one until either is told to quit. A failure
  * of the new process before serving is a rollback, and leaves the old process unchanged. At
- * most one of the two is the service manager's main process. Nothing here knows the master: the
- * host is reached by a table of operations. */
+ * most one of the two is the service manager's main process. The pool, the endpoints and the
+ * waiting clients are acted on directly, the master is reached by a table of operations. */
 #pragma once
 
 #include "base/check.h"
-#include "base/diag.h"
-#include "base/log.h"
-#include "event/timer.h"
-#include "net/listener.h"
+#include "control/control.h"
+#include "control/endpoints.h"
 #include "upgrade/binary.h"
 #include "upgrade/exec_state.h"
 #include "upgrade/inboxes.h"
 #include "upgrade/link.h"
 #include "upgrade/sockets.h"
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #define UPGRADE_KIND KIND('U', 'p', 'g', 'r')
 
@@ -35,39 +29,15 @@ enum upgrade_phase {
     UPGRADE_PHASES,
 };
 
-struct pool;
-
-/* Operations of the host; `host` is the pointer of upgrade_init(). */
+/* Operations of the host. */
 struct upgrade_ops {
-    /* The listeners of the serving configuration, or NULL before the first. */
-    const struct listeners *(*listeners)(void *host);
-    /* Returns the path of our control socket, or NULL. */
-    const char *(*control_path)(void *host);
-    /* Writes the state for the new process; `link` leads to us. */
-    void (*write_state)(void *host, struct exec_state_writer *state, int link);
-    /* Gives the pid file and the control socket second names; -1 after an emerg line. */
-    int (*prepare_hand_over)(void *host);
-    /* Leaves the first names to the new process. */
-    void (*hand_over)(void *host);
-    /* Takes the first names again, and gives up the second names. */
-    void (*take_back)(void *host);
-    /* Reports the upgrade to clients: refused, begun, outcome. */
-    void (*refused)(void *host, const char *why);
-    void (*begun)(void *host);
-    void (*ended)(void *host, bool ok, const char *why, const struct diag *diag);
+    /* Whether a generation serves, and the daemon does not end. */
+    bool (*serves)(void *host);
     /* Names `to` to the service manager as the main process; `stored`: drops our copies of
      * listening sockets, because the process stores own sockets. */
     void (*leave_main)(void *host, pid_t to, bool stored);
     /* Tells the service manager of us as the main process. */
     void (*become_main)(void *host);
-    /* Continues alone by the new process's end. */
-    void (*left_alone)(void *host);
-    /* Serves while the new process, with closed listeners, lets sessions end. */
-    void (*other_quits)(void *host);
-    /* Makes all workers rescan after a release by the other process. */
-    void (*rescan)(void *host);
-    /* Takes a listening socket that we lack. */
-    void (*adopt_socket)(void *host, int fd);
 };
 
 struct upgrade {
@@ -77,7 +47,9 @@ struct upgrade {
     void *host;
     struct log *log;
     struct timers *timers;
-    struct pool *pool; /* workers here exchange messages with the other process's */
+    struct pool *pool;
+    struct endpoints *endpoints; /* handed over to the new process */
+    struct control *clients;     /* of which some wait for the outcome */
     const struct binary *binary;
     struct execution execution;     /* state of the new process, kept until serving */
     bool main;                      /* we are the service manager's main process */
@@ -89,14 +61,16 @@ struct upgrade {
     char *control;                  /* path of the other control socket, or NULL */
     struct timer deadline;          /* for STARTING, and for ROLLING_BACK until the kill */
     bool late;                      /* the new process has not served in time */
+    struct timer others_left;       /* polls for the end of workers of an ended master process */
+    struct timer lost_paths;        /* when to see whether they still listen on paths of ours */
+    unsigned lost_paths_tries;      /* how often to see that yet */
     struct diag *diag;              /* messages of a failed start, or NULL */
     uint32_t diag_session;
 };
 
-/* Takes the link of `state`, if a master process has started us, and the diagnostics of the
- * pool's log. */
-void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
-    struct pool *pool, struct exec_state *state, const struct binary *binary);
+/* Takes operations, host, binary, pool, endpoints and clients of `from`, the link of `state`, if a
+ * master process has started us, and the diagnostics of the pool's log. */
+void upgrade_init(struct upgrade *upgrade, const struct upgrade *from, struct exec_state *state);
 /* Asserts the invariants between two calls; messages of the other process are input and never
  * asserted. */
 void upgrade_check(const struct upgrade *upgrade);

@@ -44,11 +44,6 @@ static void note(void *host, const char *format, ...)
     va_end(args);
 }
 
-static void note_rescan(void *host)
-{
-    note(host, "rescan ");
-}
-
 /* The scene of the running test, for the calls of the pool. */
 static struct scene *noted;
 
@@ -63,6 +58,8 @@ void __wrap_pool_others_inbox_came(
     struct pool *pool, uint32_t incarnation, uint32_t asker, bool found, int fd);
 void __wrap_pool_others_note_gone(struct pool *pool, uint32_t incarnation);
 void __wrap_pool_others_end(struct pool *pool);
+void __wrap_upgrade_alone_rescan(struct upgrade *upgrade);
+void __wrap_upgrade_sockets_take(struct upgrade *upgrade, int fd);
 
 uint32_t __wrap_shared_serial(const struct shared *shared)
 {
@@ -128,16 +125,20 @@ void __wrap_pool_others_end(struct pool *pool)
     note(noted, "end ");
 }
 
-static void note_socket(void *host, int fd)
+void __wrap_upgrade_alone_rescan(struct upgrade *upgrade)
 {
-    note(host, "socket ");
+    (void)upgrade;
+    note(noted, "rescan ");
+}
+
+void __wrap_upgrade_sockets_take(struct upgrade *upgrade, int fd)
+{
+    (void)upgrade;
+    note(noted, "socket ");
     close(fd);
 }
 
-static const struct upgrade_ops ops = {
-    .rescan = note_rescan,
-    .adopt_socket = note_socket,
-};
+static const struct upgrade_ops ops = { NULL };
 
 /* We are the new process; the old process has sent `said`. */
 static void start(struct scene *scene, const char *said)
@@ -156,7 +157,7 @@ static void start(struct scene *scene, const char *said)
     ck_assert_int_eq(send(scene->other, said, strlen(said), 0), (ssize_t)strlen(said));
     scene->pool.log = &scene->log.log;
     scene->pool.timers = &scene->timers;
-    upgrade_init(&scene->upgrade, &ops, scene, &scene->pool, &state, NULL);
+    upgrade_init(&scene->upgrade, &(struct upgrade) { .ops = &ops, .pool = &scene->pool }, &state);
 }
 
 static void expect_calls(struct scene *scene, const char *calls)

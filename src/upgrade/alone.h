@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the other master process leaves behind: worker slots, queued clients, unix paths. */
+#pragma once
+
+struct upgrade;
+
+void upgrade_alone_init(struct upgrade *upgrade);
+/* The other process has released sockets, or has ended: all workers rescan. */
+void upgrade_alone_rescan(struct upgrade *upgrade);
+/* Serves while the new process, with closed listeners, lets sessions end. */
+void upgrade_alone_serve(struct upgrade *upgrade);
+/* Goes on after the new process's end. */
+void upgrade_alone_go_on(struct upgrade *upgrade);
