@@ -33,10 +33,7 @@ struct notify {
     char interval[40]; /* "WATCHDOG_USEC=...", or "" */
 };
 
-#define NOTIFY_INITIAL                                                                             \
-    {                                                                                              \
-        .queue = {.barrier = -1, .socket = { .fd = -1 } }                                          \
-    }
+#define NOTIFY_INITIAL { .queue = { .barrier = -1, .fd = -1 } }
 
 extern struct notify *notify_state;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the messages, sends from the first on until the socket is full, and looks for the
- * confirmation. The messages for an unreachable manager are dropped, with a line. */
+/* Keeps the messages, sends from the first on until the manager's socket is full, and looks for the
+ * confirmation. The messages for an unreachable manager are dropped, with a line. The sending socket
+ * has no name: the manager knows the sender by the credentials that the kernel adds. */
 #include "systemd/notify_queue.h"
 
 #include "os/descriptor.h"
@@ -66,8 +67,7 @@ static void drop_all(struct notify_queue *queue)
 
 static void close_barrier(struct notify_queue *queue)
 {
-    if (queue->barrier != -1)
-        close(queue->barrier);
+    descriptor_close(queue->barrier);
     queue->barrier = -1;
 }
 
@@ -75,8 +75,6 @@ static uint64_t queue_now(const struct notify_queue *queue)
 {
     return queue->timers != NULL ? queue->timers->clock->mono_ms : 0;
 }
-
-/* Sending */
 
 static void note_unreachable(struct notify_queue *queue, struct log *log)
 {
@@ -113,28 +111,102 @@ static void note_sent(struct notify_queue *queue, struct log *log)
     queue->pause_ms = FIRST_PAUSE_MS;
 }
 
+/* Returns the reason of a refusal, or NULL. */
+static const char *set_address(struct notify_queue *queue, const char *text)
+{
+    size_t n = strlen(text);
+
+    if (*text != '/' && *text != '@')
+        return "neither an absolute path nor an abstract name";
+    if (n < 2)
+        return "no name";
+    /* a path ends with a NUL, an abstract name begins with a NUL */
+    if (n + (*text == '/') > sizeof(queue->address.sun_path))
+        return "too long";
+    queue->address.sun_family = AF_UNIX;
+    memcpy(queue->address.sun_path, text, n);
+    if (*text == '@')
+        queue->address.sun_path[0] = '\0';
+    queue->length =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + (size_t)(*text == '/'));
+    return NULL;
+}
+
+/* Sends a datagram, perhaps with a descriptor; -1 with errno. */
+static int send_datagram(struct notify_queue *queue, const char *text, size_t length, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = { .space = "" };
+    struct iovec piece = { (char *)text, length };
+    struct msghdr message = { .msg_name = &queue->address,
+        .msg_namelen = queue->length,
+        .msg_iov = &piece,
+        .msg_iovlen = 1 };
+    ssize_t n;
+
+    assert(queue->length > 0);
+    if (queue->fd == -1)
+        queue->fd = descriptor_socket(AF_UNIX, SOCK_DGRAM, O_NONBLOCK);
+    if (queue->fd == -1)
+        return -1;
+    if (fd != -1) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control.space);
+        control.header = (struct cmsghdr) {
+            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
+        };
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+    }
+    do
+        n = sendmsg(queue->fd, &message, MSG_NOSIGNAL);
+    while (n == -1 && errno == EINTR);
+    return n != -1 ? 0 : -1;
+}
+
+/* Sends a message, and notes the state of the manager. Returns 1; 0: not now; or -1 with errno: the
+ * message can never be sent. */
+static int send_message(
+    struct notify_queue *queue, struct log *log, const char *text, size_t length, int fd)
+{
+    if (send_datagram(queue, text, length, fd) == 0) {
+        note_sent(queue, log);
+        return 1;
+    }
+    switch (errno) {
+    case EBADF:
+    case EMSGSIZE:
+        return -1;
+    case EAGAIN:
+    case ENOBUFS:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case ETOOMANYREFS: /* too many descriptors in flight */
+        note_waiting(queue, log);
+        return 0;
+    default:
+        note_unreachable(queue, log);
+        return 0;
+    }
+}
+
 /* Sends until the socket is full. */
 static void send_messages(struct notify_queue *queue, struct log *log)
 {
     struct notify_message *message;
+    int sent;
 
     while ((message = TAILQ_FIRST(&queue->messages)) != NULL) {
-        switch (notify_socket_send(&queue->socket, message->text, message->length, message->fd)) {
-        case NOTIFY_LATER:
-            note_waiting(queue, log);
+        sent = send_message(queue, log, message->text, message->length, message->fd);
+        if (sent == 0)
             return;
-        case NOTIFY_UNREACHABLE:
-            note_unreachable(queue, log);
-            return;
-        case NOTIFY_UNFIT:
+        if (sent == -1) {
             log_write(log, LEVEL_ALERT, errno, "a message to the service manager was dropped");
-            break;
-        case NOTIFY_SENT:
-            note_sent(queue, log);
-            if (must_arrive(message->kind)) {
-                queue->unconfirmed = true;
-                queue->unanswered = false;
-            }
+        } else if (must_arrive(message->kind)) {
+            queue->unconfirmed = true;
+            queue->unanswered = false;
         }
         drop_message(queue, message);
     }
@@ -147,19 +219,11 @@ static void send_barrier(struct notify_queue *queue, struct log *log)
 
     if (descriptor_pipe(ends, O_NONBLOCK) == -1)
         return;
-    switch (notify_socket_send(&queue->socket, BARRIER, strlen(BARRIER), ends[1])) {
-    case NOTIFY_SENT:
-        note_sent(queue, log);
+    if (send_message(queue, log, BARRIER, strlen(BARRIER), ends[1]) == 1) {
         queue->barrier = ends[0];
         queue->barrier_ms = queue_now(queue);
         queue->unconfirmed = false;
-        break;
-    case NOTIFY_UNREACHABLE:
-        note_unreachable(queue, log);
-        close(ends[0]);
-        break;
-    default:
-        note_waiting(queue, log);
+    } else {
         close(ends[0]);
     }
     close(ends[1]);
@@ -204,14 +268,13 @@ static void advance(struct notify_queue *queue, struct log *log, bool again)
     if (TAILQ_EMPTY(&queue->messages) && queue->barrier == -1 && queue->unconfirmed &&
         (again || !queue->unanswered))
         send_barrier(queue, log);
+    arm(queue);
 }
 
 void notify_queue_advance(struct notify_queue *queue, struct log *log)
 {
-    if (queue->name == NULL)
-        return;
-    advance(queue, log, true);
-    arm(queue);
+    if (queue->name != NULL)
+        advance(queue, log, true);
 }
 
 static void again_expired(struct loop *loop, struct timer *timer)
@@ -223,10 +286,7 @@ static void again_expired(struct loop *loop, struct timer *timer)
     if (queue->pause_ms > LONGEST_PAUSE_MS)
         queue->pause_ms = LONGEST_PAUSE_MS;
     advance(queue, queue->log, false);
-    arm(queue);
 }
-
-/* Messages */
 
 /* Returns the descriptors' name in a message, or NULL. */
 static const char *name_in(enum notify_kind kind, const char *text)
@@ -292,6 +352,7 @@ static bool leaves_room(int fd)
            (rlim_t)fd < limit.rlim_cur - limit.rlim_cur / 8;
 }
 
+/* Makes a message with a copy of the descriptor; NULL with errno. */
 static struct notify_message *create_message(enum notify_kind kind, const char *text, int fd)
 {
     size_t length = strlen(text);
@@ -304,26 +365,24 @@ static struct notify_message *create_message(enum notify_kind kind, const char *
     memcpy(message->text, text, length + 1);
     message->name = name_in(kind, message->text);
     message->fd = fd != -1 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
-    if (fd != -1 && message->fd == -1) {
-        free(message);
-        return NULL;
-    }
-    return message;
+    if (fd == -1 || message->fd != -1)
+        return message;
+    free(message);
+    return NULL;
 }
 
 /* Appends the message; a status replaces the queued status. */
 static int add_message(
     struct notify_queue *queue, struct log *log, enum notify_kind kind, const char *text, int fd)
 {
-    struct notify_message *message, *same = find_last(queue, kind);
+    struct notify_message *message = NULL, *same = find_last(queue, kind);
 
     if (same != NULL && (kind <= NOTIFY_STOPPING || kind == NOTIFY_ALIVE))
         return 0; /* queued already */
     errno = ENOBUFS;
-    message = fd != -1 || kind == NOTIFY_MAIN_PID || queue->plain_n < NOTIFY_QUEUE_MAX
-                  ? create_message(kind, text, fd)
-                  : NULL;
-    if (message != NULL && message->fd != -1 && !TAILQ_EMPTY(&queue->messages) &&
+    if (fd != -1 || kind == NOTIFY_MAIN_PID || queue->plain_n < NOTIFY_QUEUE_MAX)
+        message = create_message(kind, text, fd);
+    if (message != NULL && fd != -1 && !TAILQ_EMPTY(&queue->messages) &&
         !leaves_room(message->fd)) {
         close(message->fd);
         free(message);
@@ -334,17 +393,16 @@ static int add_message(
         log_write(log, LEVEL_ALERT, errno, "a message to the service manager was dropped");
         return -1;
     }
+    queue->plain_n += fd == -1;
+    message->number = ++queue->number;
+    if (message->name != NULL)
+        RB_INSERT(notify_names, &queue->names, message);
     if (kind == NOTIFY_STATUS && same != NULL) {
         TAILQ_INSERT_BEFORE(same, message, link);
         drop_message(queue, same);
     } else {
         TAILQ_INSERT_TAIL(&queue->messages, message, link);
     }
-    message->number = ++queue->number;
-    if (message->name != NULL)
-        RB_INSERT(notify_names, &queue->names, message);
-    if (fd == -1)
-        queue->plain_n++;
     return 0;
 }
 
@@ -394,21 +452,18 @@ bool notify_queue_is_confirmed(const struct notify_queue *queue)
     return !queue->unconfirmed && queue->barrier == -1;
 }
 
-/* Beginning and end */
-
 void notify_queue_init(struct notify_queue *queue, const char *name, struct log *log)
 {
     const char *wrong;
 
     *queue = (struct notify_queue) {
-        .barrier = -1, .pause_ms = FIRST_PAUSE_MS, .again = { .expired = again_expired }
+        .fd = -1, .barrier = -1, .pause_ms = FIRST_PAUSE_MS, .again = { .expired = again_expired }
     };
-    queue->socket.fd = -1;
     TAILQ_INIT(&queue->messages);
     RB_INIT(&queue->names);
     if (name == NULL)
         return;
-    wrong = notify_socket_set(&queue->socket, name);
+    wrong = set_address(queue, name);
     if (wrong != NULL)
         log_write(log, LEVEL_ERROR, 0,
             "NOTIFY_SOCKET=\"%s\" cannot be used (%s): the service manager is told nothing", name,
@@ -435,7 +490,8 @@ void notify_queue_done(struct notify_queue *queue)
     notify_queue_attend(queue, NULL, NULL);
     drop_all(queue);
     close_barrier(queue);
-    notify_socket_close(&queue->socket);
+    descriptor_close(queue->fd);
+    queue->fd = -1;
     free(queue->name);
     queue->name = NULL;
     queue->unconfirmed = false;

@@ -8,12 +8,13 @@
 
 #include "base/log.h"
 #include "event/timer.h"
-#include "systemd/notify_socket.h"
 
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 /* Time limit of a barrier. */
 #define NOTIFY_QUEUE_DEADLINE_MS 5000
@@ -34,8 +35,10 @@ enum notify_kind {
 struct notify_message;
 
 struct notify_queue {
-    struct notify_socket socket;
-    char *name; /* path or name of the socket; NULL: no manager */
+    char *name; /* path or name of the manager's socket; NULL: no manager */
+    struct sockaddr_un address;
+    socklen_t length;
+    int fd; /* sends; -1: not made yet: descriptors may have been passed to us at the start */
     TAILQ_HEAD(notify_messages, notify_message) messages;
     RB_HEAD(notify_names, notify_message) names; /* messages about descriptors, by name */
     uint64_t number;                             /* serial number of the latest message */
