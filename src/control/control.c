@@ -291,6 +291,7 @@ static void accept_again(struct loop *loop, struct timer *timer)
 
     CHECK_KIND(control, CONTROL_KIND);
     assert(loop == NULL);
+    process_ops->wakeup_expect(control->socket->fd, WAKEUP_INPUT);
     control_serve(control);
 }
 
@@ -338,7 +339,6 @@ static void accept_later(struct control *control, int error)
 
 static void accept_control_clients(struct control *control)
 {
-    process_ops->wakeup_expect(control->socket->fd, WAKEUP_INPUT);
     for (int i = 0; i < ACCEPT_MAX; i++) {
         int fd = control_socket_accept(control->socket);
 
@@ -357,12 +357,11 @@ void control_serve(struct control *control)
 {
     struct control_client *client, *next;
 
-    control_check(control);
+    CHECK_KIND(control, CONTROL_KIND);
     if (control->socket->fd != -1)
         accept_control_clients(control);
     TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
         run_client(client);
-    control_check(control);
 }
 
 void control_before_reaping(struct control *control)

@@ -117,7 +117,8 @@ static const char *handle_worker_message(struct channel_end *end, struct channel
         worker->accept_asked = false;
         if (worker->phase == POOL_WORKER_READY)
             pool_worker_set_phase(worker, POOL_WORKER_ACCEPTING);
-        pool_deadline_set(worker, POOL_KILL_NONE);
+        else
+            pool_deadline_set(worker, POOL_KILL_NONE);
         if (generation == generation->pool->serving)
             transaction_drain_replaced(generation->pool);
         /* after a failed commit the worker accepts only waiting clients, and drains */

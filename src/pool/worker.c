@@ -30,7 +30,6 @@ void pool_deadline_set(struct pool_worker *worker, enum pool_kill why)
     struct pool *pool = worker->generation->pool;
     int64_t ms = 0;
 
-    assert(role_is(ROLE_MASTER));
     assert(worker->pid > 1 && why < POOL_KILLS);
     if (why == POOL_KILL_NONE && worker->due == POOL_KILL_START_LATE) {
         timers_disarm(pool->timers, &worker->deadline);
@@ -140,8 +139,8 @@ void pool_worker_order(struct pool_worker *worker, enum pool_order order)
 
     assert(worker->phase != POOL_WORKER_EMPTY);
     assert(order != POOL_ORDER_ACCEPT || worker->phase >= POOL_WORKER_READY);
-    if (order != POOL_ORDER_DRAIN) /* begins when it has started */
-        pool_deadline_set(worker, POOL_KILL_NONE);
+    if (order != POOL_ORDER_DRAIN && worker->due == POOL_KILL_START_LATE)
+        pool_deadline_set(worker, POOL_KILL_NONE); /* a drain begins when it has started */
     pool_deadline_set(worker, orders[order].late);
     if (orders[order].signal != 0) {
         signals_send_held(

@@ -313,6 +313,7 @@ static inline void send_text(struct host *host, int fd, const char *text)
 {
     ck_assert_int_eq(send(fd, text, strlen(text), 0), (int)strlen(text));
     control_serve(&host->control);
+    control_check(&host->control);
 }
 
 /* The reply that has come, or "" where there is none yet. */
