@@ -77,17 +77,6 @@ void control_client_destroy(struct control_client *client)
     free(client);
 }
 
-bool control_waiting_is_full(const struct control *control)
-{
-    const struct control_client *client;
-    unsigned n = 0;
-
-    TAILQ_FOREACH (client, &control->clients, link)
-        n += client->waiting_for != CONTROL_WAIT_NONE;
-    assert(n <= CONTROL_WAITING_MAX);
-    return n == CONTROL_WAITING_MAX;
-}
-
 void control_client_wait(struct control_client *client, enum control_wait waiting_for)
 {
     assert(waiting_for != CONTROL_WAIT_NONE && waiting_for != CONTROL_WAIT_EXIT);

@@ -51,8 +51,6 @@ struct control_client {
 void control_client_destroy(struct control_client *client);
 /* Asserts the invariants between two calls. */
 void control_client_check(const struct control_client *client);
-/* Whether as many clients wait as may. */
-bool control_waiting_is_full(const struct control *control);
 /* Makes the client wait for the event, and disarms its timer. */
 void control_client_wait(struct control_client *client, enum control_wait waiting_for);
 /* Sends as much of the reply as the client takes, and enters the next phase at its end. */

@@ -7,9 +7,11 @@
 #include "control/client.h"
 #include "control/peer.h"
 #include "control/upstream.h"
+#include "os/descriptor.h"
 #include "process/process_ops.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,27 +27,6 @@
 
 /* Requests */
 
-static void reply_status(struct control_client *client)
-{
-    struct json json;
-
-    control_reply_begin(&json, true);
-    control_status_write(client->control, &json);
-    control_reply_end(&json, client);
-}
-
-/* Replies at once to a command that ends the daemon, and keeps as many clients as may wait
- * connected until the exit. */
-static void reply_then_hold(struct control_client *client, bool full)
-{
-    struct json json;
-
-    if (!full)
-        client->waiting_for = CONTROL_WAIT_EXIT;
-    control_reply_begin(&json, true);
-    control_reply_end(&json, client);
-}
-
 /* Outcomes of commands; 0: the master's exit. */
 static const enum control_wait outcomes[COMMAND_N] = {
     [COMMAND_RELOAD] = CONTROL_WAIT_RELOAD,
@@ -56,13 +37,26 @@ static const enum control_wait outcomes[COMMAND_N] = {
     [COMMAND_LEAVE] = CONTROL_WAIT_QUIT,
 };
 
+/* Whether as many clients wait as may. */
+static bool is_waiting_full(const struct control *control)
+{
+    const struct control_client *client;
+    unsigned n = 0;
+
+    TAILQ_FOREACH (client, &control->clients, link)
+        n += client->waiting_for != CONTROL_WAIT_NONE;
+    assert(n <= CONTROL_WAITING_MAX);
+    return n == CONTROL_WAITING_MAX;
+}
+
 static void give_command(struct control_client *client, const struct signal_row *s)
 {
     struct control *control = client->control;
     enum command command = s->commands[ROLE_MASTER];
     enum control_wait outcome = outcomes[command] != 0 ? outcomes[command] : CONTROL_WAIT_EXIT;
-    bool full = control_waiting_is_full(control);
+    bool full = is_waiting_full(control);
     const char *refused;
+    struct json json;
 
     assert(command != COMMAND_NONE); /* the row has a command */
     if (full && outcome != CONTROL_WAIT_EXIT && outcome != CONTROL_WAIT_QUIT)
@@ -76,10 +70,15 @@ static void give_command(struct control_client *client, const struct signal_row 
     log_write(control->log, LEVEL_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
         s->command, (int)client->pid, s->doing);
     client->told = false;
-    if (outcome == CONTROL_WAIT_EXIT || (full && outcome == CONTROL_WAIT_QUIT))
-        reply_then_hold(client, full);
-    else
+    if (outcome != CONTROL_WAIT_EXIT && (!full || outcome != CONTROL_WAIT_QUIT)) {
         control_client_wait(client, outcome);
+        return;
+    }
+    /* replies at once, and keeps as many clients as may wait connected until the exit */
+    if (!full)
+        client->waiting_for = CONTROL_WAIT_EXIT;
+    control_reply_begin(&json, true);
+    control_reply_end(&json, client);
 }
 
 /* Handles the request in the first `n` bytes of the input; the client leaves CLIENT_READING. */
@@ -88,6 +87,7 @@ static void handle_client_request(struct control_client *client, size_t n)
     struct json_value request = json_parse(client->in, n);
     const struct signal_row *command;
     char word[32], error[160];
+    struct json json;
 
     assert(client->phase == CLIENT_READING);
     assert(n <= client->in_n);
@@ -102,7 +102,9 @@ static void handle_client_request(struct control_client *client, size_t n)
     client->progress = json_is_true(json_member(request, "progress"));
     command = signals_named(word);
     if (strcmp(word, "status") == 0) {
-        reply_status(client);
+        control_reply_begin(&json, true);
+        control_status_write(client->control, &json);
+        control_reply_end(&json, client);
     } else if (strcmp(word, "upstream") == 0) {
         control_upstream_handle(client, request);
     } else if (command != NULL) {
@@ -114,22 +116,6 @@ static void handle_client_request(struct control_client *client, size_t n)
 }
 
 /* Steps */
-
-/* Checks whether a waiting client has gone; the end of the input alone does not count. */
-static enum client_step check_connected(const struct control_client *client)
-{
-    struct pollfd state = { .fd = client->fd };
-
-    return poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLERR)) != 0 ? CLIENT_GONE
-                                                                                 : CLIENT_BLOCKED;
-}
-
-static void drop_request(struct control_client *client, size_t n)
-{
-    assert(n <= client->in_n);
-    client->in_n -= n;
-    memmove(client->in, client->in + n, client->in_n);
-}
 
 static enum client_step receive_input(struct control_client *client)
 {
@@ -163,12 +149,16 @@ static enum client_step handle_next(struct control_client *client)
         return CLIENT_GONE;
     handle_client_request(client, n);
     assert(client->phase != CLIENT_READING);
-    drop_request(client, n + (end != NULL));
+    n += end != NULL;
+    client->in_n -= n;
+    memmove(client->in, client->in + n, client->in_n);
     return CLIENT_DONE;
 }
 
 static enum client_step run_client_step(struct control_client *client)
 {
+    struct pollfd state = { .fd = client->fd };
+
     control_client_check(client);
     switch (client->phase) {
     case CLIENT_READING:
@@ -177,8 +167,10 @@ static enum client_step run_client_step(struct control_client *client)
     case CLIENT_LAST_REPLY:
         return control_client_send(client);
     case CLIENT_WAITING:
-    case CLIENT_HELD:
-        return check_connected(client);
+    case CLIENT_HELD: /* the end of the input alone does not count */
+        return poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLERR)) != 0
+                   ? CLIENT_GONE
+                   : CLIENT_BLOCKED;
     default: /* unread input would reset the connection, and the reply be lost */
         recv(client->fd, client->in, sizeof(client->in), 0);
         return CLIENT_GONE;
@@ -327,24 +319,24 @@ void control_check(const struct control *control)
     assert(n == control->client_n && n <= CONTROL_CLIENTS_MAX);
 }
 
-/* The kernel announces a queued client only once. */
-static void accept_later(struct control *control, int error)
+/* The kernel announces a queued client only once: a failure is followed by a retry. */
+void control_accept(struct control *control)
 {
-    if (!control->accept_failed)
-        log_write(control->log, LEVEL_ERROR, error, "accept4() for the control socket failed");
-    control->accept_failed = true;
-    process_ops->wakeup_expect(control->socket->fd, WAKEUP_END);
-    timers_arm(control->timers, &control->retry, RETRY_MS);
-}
-
-static void accept_control_clients(struct control *control)
-{
+    CHECK_KIND(control, CONTROL_KIND);
     for (int i = 0; i < ACCEPT_MAX; i++) {
-        int fd = control_socket_accept(control->socket);
+        int fd = descriptor_accept(control->socket->fd, NULL, NULL, O_NONBLOCK);
 
+        if (fd == -1 && errno == EAGAIN)
+            return;
+        if (fd == -1 && (errno == EINTR || errno == ECONNABORTED))
+            continue;
         if (fd == -1) {
-            if (errno != EAGAIN)
-                accept_later(control, errno);
+            if (!control->accept_failed)
+                log_write(
+                    control->log, LEVEL_ERROR, errno, "accept4() for the control socket failed");
+            control->accept_failed = true;
+            process_ops->wakeup_expect(control->socket->fd, WAKEUP_END);
+            timers_arm(control->timers, &control->retry, RETRY_MS);
             return;
         }
         control->accept_failed = false;
@@ -359,16 +351,9 @@ void control_serve(struct control *control)
 
     CHECK_KIND(control, CONTROL_KIND);
     if (control->socket->fd != -1)
-        accept_control_clients(control);
+        control_accept(control);
     TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
         run_client(client);
-}
-
-void control_before_reaping(struct control *control)
-{
-    CHECK_KIND(control, CONTROL_KIND);
-    assert(control->socket->fd != -1);
-    accept_control_clients(control);
 }
 
 int control_take_over(struct control *control)

@@ -72,9 +72,9 @@ void control_init(struct control *control, const struct control_ops *ops, void *
 void control_check(const struct control *control);
 /* Accepts clients, and serves all clients without waiting. */
 void control_serve(struct control *control);
-/* Identifies the queued clients while an exited child keeps its pid: called before the child is
- * reaped, where there is a socket. */
-void control_before_reaping(struct control *control);
+/* Accepts and identifies the queued clients: called, where there is a socket, before an exited child
+ * is reaped, which keeps its pid until then. */
+void control_accept(struct control *control);
 /* In a child that replaces the host: has sockets wake the child; -1 with errno. */
 int control_take_over(struct control *control);
 /* Moves clients from waiting for `from` to waiting for `to`. */

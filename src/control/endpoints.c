@@ -204,13 +204,6 @@ void endpoints_step_aside(struct endpoints *endpoints, struct log *log)
     endpoints_check(endpoints);
 }
 
-void endpoints_unlock(struct endpoints *endpoints, struct log *log)
-{
-    assert(endpoints->phase == ENDPOINTS_ASIDE);
-    if (endpoints->pidfile.lock_fd != -1)
-        pidfile_unlock(&endpoints->pidfile, log);
-}
-
 void endpoints_remove(struct endpoints *endpoints, struct log *log)
 {
     endpoints_undo(endpoints, log);

@@ -55,8 +55,6 @@ void endpoints_take_back(struct endpoints *endpoints, struct log *log);
 
 /* Leaves the first names to the next start, which waits for the lock. */
 void endpoints_step_aside(struct endpoints *endpoints, struct log *log);
-/* Gives the lock up, once. */
-void endpoints_unlock(struct endpoints *endpoints, struct log *log);
 
 /* Removes all at the daemon's end. */
 void endpoints_remove(struct endpoints *endpoints, struct log *log);

@@ -41,22 +41,16 @@ static enum kin find_kin(struct control *control, pid_t client)
     return KIN_UNKNOWN;
 }
 
-static bool peer_has_ended(int pidfd)
-{
-    struct pollfd ended = { .fd = pidfd, .events = POLLIN };
-
-    return pidfd != -1 && poll(&ended, 1, 0) != 0;
-}
-
 /* Implements find_kin() for the client itself, not for a later process with the pid. */
 static enum kin find_client_kin(struct control *control, int fd, pid_t pid)
 {
     enum kin kin = KIN_UNKNOWN;
     int pidfd = os_socket_peer_handle(fd);
+    struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 
     if (pidfd != -1 || errno != ESRCH)
         kin = find_kin(control, pid);
-    if (kin == KIN_NONE && peer_has_ended(pidfd))
+    if (kin == KIN_NONE && pidfd != -1 && poll(&ended, 1, 0) != 0)
         kin = KIN_UNKNOWN;
     if (pidfd != -1)
         close(pidfd);

@@ -226,14 +226,3 @@ void control_socket_restore_path(struct control_socket *control, struct log *log
         log_write(log, LEVEL_ERROR, errno, "unlink() \"%s\" failed", name);
     free(name);
 }
-
-int control_socket_accept(const struct control_socket *control)
-{
-    int fd;
-
-    assert(control->fd != -1);
-    do
-        fd = descriptor_accept(control->fd, NULL, NULL, O_NONBLOCK);
-    while (fd == -1 && (errno == EINTR || errno == ECONNABORTED));
-    return fd;
-}

@@ -39,6 +39,3 @@ void control_socket_remove(struct control_socket *control, struct log *log);
 void control_socket_add_name(struct control_socket *control, const char *suffix, struct log *log);
 void control_socket_leave_path(struct control_socket *control);
 void control_socket_restore_path(struct control_socket *control, struct log *log);
-
-/* Accepts a client, non-blocking and close-on-exec; -1 with errno, EAGAIN when none waits. */
-int control_socket_accept(const struct control_socket *control);

@@ -227,15 +227,6 @@ static void write_totals(struct shared *shared, struct json *json)
     json_close(json);
 }
 
-static void write_deaths(const struct pool *pool, struct json *json)
-{
-    json_object(json, "deaths");
-    for (unsigned i = 0; i < POOL_DEATHS; i++)
-        if (pool_death_names[i] != NULL)
-            json_number(json, pool_death_names[i], (int64_t)pool->deaths[i]);
-    json_close(json);
-}
-
 /* Queues of a listener's sockets, added up. */
 struct queues {
     int64_t backlog, queue, drops;
@@ -362,7 +353,11 @@ void control_status_write(struct control *control, struct json *json)
     write_upgrade(&status, json);
     write_generations(pool, status.ends, json);
     write_totals(pool->shared, json);
-    write_deaths(pool, json);
+    json_object(json, "deaths");
+    for (unsigned i = 0; i < POOL_DEATHS; i++)
+        if (pool_deaths[i].name != NULL)
+            json_number(json, pool_deaths[i].name, (int64_t)pool->deaths[i]);
+    json_close(json);
     write_listeners(&pool->serving->cycle->stream.listeners, json);
     write_left(&status, json);
     write_pending(&status, json);

@@ -54,20 +54,6 @@ bool commands_take(struct commands *commands, enum command command)
     return true;
 }
 
-void commands_request(struct commands *commands, enum command command)
-{
-    assert(command > COMMAND_NONE && command < COMMAND_N);
-    commands->requested |= 1u << command;
-    process_ops->raise(SIGIO); /* the wake-up may have looked for commands already */
-}
-
-void commands_drop(struct commands *commands, enum command command)
-{
-    signals_admit();
-    signals_take(command, NULL);
-    commands->requested &= ~(1u << command);
-}
-
 static uint64_t timer_left(const struct clock *clock, const struct timer *timer)
 {
     return timer->deadline > clock->mono_ms ? timer->deadline - clock->mono_ms : 0;

@@ -30,10 +30,6 @@ bool commands_any(const struct commands *commands, unsigned given);
 bool commands_given(const struct commands *commands, enum command command);
 /* Takes the command, and logs the signal; false without a command. */
 bool commands_take(struct commands *commands, enum command command);
-/* Takes the command of a client. */
-void commands_request(struct commands *commands, enum command command);
-/* Drops the command, and its pending signals. */
-void commands_drop(struct commands *commands, enum command command);
 
 /* Tells the log, the status and new clients why a reload or an upgrade waits. Called after
  * commands were carried out. */

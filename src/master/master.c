@@ -5,9 +5,8 @@
 #include "master/master.h"
 
 #include "base/check.h"
-#include "master/control_host.h"
+#include "master/hosts.h"
 #include "master/quit.h"
-#include "master/upgrade_host.h"
 #include "os/process.h"
 #include "pool/exit.h"
 #include "pool/generation.h"
@@ -40,14 +39,19 @@ void master_end(struct master *master, bool gracefully)
     bool by_service_manager = notify_is_on() && master->commands.sender == SERVICE_MANAGER_PID;
     bool running;
 
-    if (master->phase == MASTER_RESUMES)
-        quit_cancel_resume(master);
+    if (master->phase == MASTER_RESUMES) { /* gives up, unless that has succeeded */
+        reload_cancel(master);
+        transaction_conclude(&master->pool);
+        assert(master->phase != MASTER_RESUMES);
+    }
     if (gracefully && master->phase == MASTER_QUITS)
         return;
     running = master->phase == MASTER_RUNS;
     master_set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
     /* a waiting reload, or a SIGHUP from before the command, takes no end back */
-    commands_drop(&master->commands, COMMAND_RELOAD);
+    signals_admit();
+    signals_take(COMMAND_RELOAD, NULL);
+    master->commands.requested &= ~(1u << COMMAND_RELOAD);
     reload_cancel(master);
     transaction_conclude(&master->pool);
     upgrade_ending(&master->upgrade, gracefully, by_service_manager);
@@ -63,7 +67,7 @@ void master_end(struct master *master, bool gracefully)
      * taken back */
     if (!gracefully || is_by_manager(master))
         service_manager_stopping(&master->manager);
-    control_host_refuse_waiting(master);
+    hosts_refuse_waiting(master);
 }
 
 /* SIGTERM means what `sigterm_shutdown` says; a second SIGTERM, or a SIGTERM before the daemon
@@ -92,7 +96,7 @@ static void carry_out_ends(struct master *master)
         master_end(master, false);
     if (commands_take(commands, COMMAND_QUIT) && master->phase != MASTER_QUITS) {
         if (master->phase == MASTER_TERMINATES)
-            control_host_refuse_waiting(master);
+            hosts_refuse_waiting(master);
         else
             master_end(master, true);
         if (!is_by_manager(master))
@@ -111,7 +115,7 @@ static void carry_out_changes(struct master *master)
     struct pool *pool = &master->pool;
 
     if (commands_take(commands, COMMAND_REOPEN))
-        control_host_reopen_logs(master);
+        hosts_reopen_logs(master);
     if (commands_take(commands, COMMAND_DRAIN))
         pool_drain(pool);
     if (commands_given(commands, COMMAND_RELOAD)) {
@@ -125,7 +129,7 @@ static void carry_out_changes(struct master *master)
     }
     if (master->reload.phase == RELOAD_IDLE && pool->starting == NULL && pool->serving != NULL &&
         commands_take(commands, COMMAND_UPGRADE))
-        upgrade_host_begin(master);
+        hosts_begin_upgrade(master);
     if (master->phase == MASTER_RUNS)
         commands_tell(master);
 }
@@ -159,14 +163,6 @@ static void check_parts(const struct master *master)
     assert(master->background == -1 || master->reload.phase == RELOAD_IDLE);
 }
 
-/* Whether the service manager has read the messages that an exit depends on. */
-static bool may_exit(struct upgrade *upgrade, struct service_manager *manager)
-{
-    upgrade_receive(upgrade); /* whether the other one is there yet */
-    upgrade_ended(upgrade);
-    return service_manager_may_exit(manager);
-}
-
 static void run(struct master *master)
 {
     struct pool *pool = &master->pool;
@@ -178,8 +174,12 @@ static void run(struct master *master)
                     master->upgrade.phase < UPGRADE_STARTING && master->left.killed_at == 0;
         unsigned given;
 
-        if (over && may_exit(&master->upgrade, &master->manager))
-            return;
+        if (over) {
+            upgrade_receive(&master->upgrade); /* whether the other one is there yet */
+            upgrade_ended(&master->upgrade);
+            if (service_manager_may_exit(&master->manager))
+                return;
+        }
         signals_await(&master->alarm, &master->timers, &master->clock);
         given = signals_any();
         if ((given >> COMMAND_REAP & 1) != 0) {
@@ -203,7 +203,7 @@ static void run(struct master *master)
         if (!over)
             carry_out_commands(master, given);
         else if (master->phase != MASTER_RUNS) /* the new process may be the main process already */
-            control_host_refuse_waiting(master);
+            hosts_refuse_waiting(master);
         pool_advance(pool);
         if (notify_is_on())
             service_manager_show(&master->manager);
@@ -212,18 +212,12 @@ static void run(struct master *master)
     }
 }
 
-/* Removes stale names of killed processes while lists of workers prove their pids. */
-static void remove_stale_names(const char *pid_path, const struct generation *serving)
-{
-    pidfile_remove_stale(pid_path, pid_path);
-    if (serving != NULL && serving->cycle->core.control != NULL)
-        pidfile_remove_stale(serving->cycle->core.control, pid_path);
-}
-
 /* Cleans up after the end of all workers. */
 static void clean_up(struct master *master)
 {
     static const struct control_outcome ended = { .ok = true };
+    const struct generation *serving = master->pool.serving;
+    const char *pid_path = master->endpoints.pidfile.path;
 
     if (master->accepted != NULL)
         configuration_change_hooks(&master->accepted, NULL, &master->log);
@@ -232,7 +226,10 @@ static void clean_up(struct master *master)
     service_manager_done(&master->manager);
     control_reply(&master->control, CONTROL_WAIT_QUIT, &ended);
     control_end(&master->control);
-    remove_stale_names(master->endpoints.pidfile.path, master->pool.serving);
+    /* names of killed processes, while lists of workers prove their pids */
+    pidfile_remove_stale(pid_path, pid_path);
+    if (serving != NULL && serving->cycle->core.control != NULL)
+        pidfile_remove_stale(serving->cycle->core.control, pid_path);
     worker_list_close(&master->list);
     endpoints_remove(&master->endpoints, &master->log);
     pool_done(&master->pool);
@@ -251,17 +248,6 @@ static void init_parts(struct master *master, struct start *start)
                                         .timers = &master->timers,
                                         .clock = &master->clock,
                                     });
-    pool_init(&master->pool, &(struct pool) {
-                                 .ops = &master_pool_ops,
-                                 .host = master,
-                                 .log = &master->log,
-                                 .clock = &master->clock,
-                                 .timers = &master->timers,
-                                 .shared = master->shared,
-                                 .list = &master->list,
-                                 .adopted = start->inheritance.sockets,
-                                 .adopted_zones = &start->inheritance.zones,
-                             });
     master->commands.log = &master->log;
     reload_init(&master->reload, &master->timers);
     service_manager_init(&master->manager, &(struct service_manager) {
@@ -274,8 +260,7 @@ static void init_parts(struct master *master, struct start *start)
                                                .is_main = &master->upgrade.main,
                                            });
     endpoints_init(&master->endpoints, &start->pidfile);
-    control_host_init(master);
-    upgrade_host_init(master, &start->inheritance, start->binary);
+    hosts_init(master, start);
 }
 
 int master_main(struct start *start)

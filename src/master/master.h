@@ -48,19 +48,8 @@ struct master {
     int background; /* a pipe to the process awaiting our service, or -1 */
 };
 
-/* Returns the host of a part's operations. */
-static inline struct master *master_of(const void *host)
-{
-    struct master *master = (struct master *)host;
-
-    CHECK_KIND(master, MASTER_KIND);
-    return master;
-}
-
 /* Runs until the daemon is told to end, and returns the exit code. The role's signals are
  * installed. */
 int master_main(struct start *start);
 /* Begins to end the daemon, or goes on to end it at once. */
 void master_end(struct master *master, bool gracefully);
-/* The pool's operations, for a `struct master` as host (pool_host.c). */
-extern const struct pool_ops master_pool_ops;

@@ -91,7 +91,8 @@ static void become_master(struct master *master, int ready)
     worker_list_take_over(&master->list, process_ops->parent(), log);
     master->is_left = true;
     master->alarm = (struct alarm) { .deadline_ms = 0 }; /* no interval timer is inherited */
-    service_manager_forget(&master->manager);
+    service_manager_done(&master->manager);
+    notify_forget(); /* a child has nothing to say */
     if (process_ops->wakeup_begin() == -1 || os_process_adopt_orphans() == -1 ||
         pool_take_over(&master->pool) == -1 || control_take_over(&master->control) == -1)
         log_write(log, LEVEL_ALERT, errno, "not all workers and clients can wake this process");
@@ -199,8 +200,8 @@ void quit_advance(struct master *master)
         endpoints_step_aside(endpoints, &master->log);
     if (pool_find_holder(&master->pool) != NULL)
         return;
-    if (endpoints->phase == ENDPOINTS_ASIDE)
-        endpoints_unlock(endpoints, &master->log);
+    if (endpoints->phase == ENDPOINTS_ASIDE && endpoints->pidfile.lock_fd != -1)
+        pidfile_unlock(&endpoints->pidfile, &master->log);
     if (master->leaves) {
         if (!service_manager_may_exit(&master->manager))
             return;
@@ -209,12 +210,4 @@ void quit_advance(struct master *master)
     control_reply(&master->control, CONTROL_WAIT_QUIT, &outcome);
     if (commands_take(&master->commands, COMMAND_RESUME))
         resume(master);
-}
-
-void quit_cancel_resume(struct master *master)
-{
-    assert(master->phase == MASTER_RESUMES);
-    reload_cancel(master);
-    transaction_conclude(&master->pool);
-    assert(master->phase != MASTER_RESUMES);
 }

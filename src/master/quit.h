@@ -9,5 +9,3 @@ void quit_advance(struct master *master);
 /* Makes the service manager drop its copies of listening sockets: clients would wait in their
  * queues, and they would be in the way of the next start, or of ours when we serve again. */
 void quit_drop_stored(struct master *master);
-/* Gives up the attempt to serve again, unless that has succeeded. */
-void quit_cancel_resume(struct master *master);

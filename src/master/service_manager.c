@@ -152,12 +152,6 @@ void service_manager_done(struct service_manager *manager)
     notify_attend(NULL, NULL);
 }
 
-void service_manager_forget(struct service_manager *manager)
-{
-    service_manager_done(manager);
-    notify_forget();
-}
-
 /* The status comes before the readiness: a failed reload is explained when the wait ends. */
 void service_manager_reload(struct service_manager *manager)
 {

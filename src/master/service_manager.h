@@ -38,8 +38,6 @@ void service_manager_stopping(struct service_manager *manager);
 /* Whether the manager has confirmed everything due before the exit, or had time enough. Asked
  * last before an exit, in each wake-up until true. */
 bool service_manager_may_exit(struct service_manager *manager);
-/* A child replaces the main process, and has nothing to say. */
-void service_manager_forget(struct service_manager *manager);
 /* No timer runs any more. */
 void service_manager_done(struct service_manager *manager);
 /* Shows the state of the daemon, if changed. Called in each wake-up. */

@@ -24,36 +24,23 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-const char *const pool_death_names[POOL_DEATHS] = {
-    [POOL_KILL_START_LATE] = "start_timeout",
-    [POOL_KILL_STUCK] = "watchdog",
-    [POOL_KILL_DRAIN_LATE] = "shutdown_timeout",
-    [POOL_KILL_CLOSE_LATE] = "stop_timeout",
-    [POOL_KILL_CHANNEL_LOST] = "channel_lost",
-    [POOL_KILL_CHANNEL] = "channel_rules",
-    [POOL_DEATH_SIGNAL] = "signal",
-    [POOL_DEATH_EXIT] = "exit",
-    [POOL_DEATH_WAIT] = "wait_failed",
-    [POOL_DEATH_START] = "start_failed",
-};
-
 /* A crash delays the next start if it comes early. SIGKILL is an operator's decision, if not the
  * master's about a worker that was late, and so is an exit code 0 that was asked for. */
-static const struct {
-    bool is_crash;
-    const char *killed_because;
-} deaths[POOL_DEATHS] = {
-    [POOL_KILL_START_LATE] = { true, "it was not ready within worker_start_timeout" },
-    [POOL_KILL_STUCK] = { true, "it did not leave this place (worker_watchdog)" },
-    [POOL_KILL_DRAIN_LATE] = { false, "it had not ended 1 s after worker_shutdown_timeout" },
-    [POOL_KILL_CLOSE_LATE] = { false, "it had not ended 2 s after it was told to" },
-    [POOL_KILL_CHANNEL_LOST] = { true,
+const struct pool_death_row pool_deaths[POOL_DEATHS] = {
+    [POOL_KILL_START_LATE] = { "start_timeout", true,
+        "it was not ready within worker_start_timeout" },
+    [POOL_KILL_STUCK] = { "watchdog", true, "it did not leave this place (worker_watchdog)" },
+    [POOL_KILL_DRAIN_LATE] = { "shutdown_timeout", false,
+        "it had not ended 1 s after worker_shutdown_timeout" },
+    [POOL_KILL_CLOSE_LATE] = { "stop_timeout", false, "it had not ended 2 s after it was told to" },
+    [POOL_KILL_CHANNEL_LOST] = { "channel_lost", true,
         "it had closed the channel to the master, and not ended within 1 s" },
-    [POOL_KILL_CHANNEL] = { true, "it had broken a rule of the channel to the master" },
-    [POOL_DEATH_SIGNAL] = { true, NULL },
-    [POOL_DEATH_EXIT] = { true, NULL },
-    [POOL_DEATH_WAIT] = { true, NULL },
-    [POOL_DEATH_START] = { true, NULL },
+    [POOL_KILL_CHANNEL] = { "channel_rules", true,
+        "it had broken a rule of the channel to the master" },
+    [POOL_DEATH_SIGNAL] = { "signal", true, NULL },
+    [POOL_DEATH_EXIT] = { "exit", true, NULL },
+    [POOL_DEATH_WAIT] = { "wait_failed", true, NULL },
+    [POOL_DEATH_START] = { "start_failed", true, NULL },
 };
 
 #define ORPHANS_MS 100 /* poll interval for exits of orphans */
@@ -198,7 +185,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     }
     if (process_ops->reap(worker->pid, &status, true) != worker->pid)
         return;
-    death_explain(&death, status, deaths[worker->killed].killed_because, cycle, &words);
+    death_explain(&death, status, pool_deaths[worker->killed].killed_because, cycle, &words);
     cause = (enum pool_death)(death.cause == DEATH_ASKED ? 0 : POOL_KILLS - 1 + death.cause);
     if (death.cause == DEATH_SIGNAL && worker->killed != POOL_KILL_NONE)
         cause = (enum pool_death)worker->killed;
@@ -212,7 +199,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     pool_rescan(pool, NULL); /* the kernel may have woken only this worker for a client */
     pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
     worker->generation->last_death = status;
-    follow_death(worker, deaths[cause].is_crash && !by_others, early, by_others);
+    follow_death(worker, pool_deaths[cause].is_crash && !by_others, early, by_others);
 }
 
 void pool_reap(struct pool *pool)

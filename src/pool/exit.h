@@ -4,8 +4,13 @@
 
 #include "pool/layout.h"
 
-/* Names of causes in the status; NULL: not counted there. */
-extern const char *const pool_death_names[POOL_DEATHS];
+struct pool_death_row {
+    const char *name; /* in the status; NULL: not counted there */
+    bool is_crash;
+    const char *killed_because; /* by the master; NULL: not killed */
+};
+
+extern const struct pool_death_row pool_deaths[POOL_DEATHS];
 
 /* Reaps children, and replaces workers. */
 void pool_reap(struct pool *pool);

@@ -33,6 +33,12 @@ void generation_set_phase(struct generation *generation, enum generation_phase p
     generation->phase = phase;
 }
 
+void pool_wake_up(struct loop *loop, struct timer *timer)
+{
+    (void)loop;
+    (void)timer;
+}
+
 void generation_drain(struct generation *generation)
 {
     struct timers *timers = generation->pool->timers;

@@ -28,3 +28,5 @@ bool pool_may_start(const struct pool *pool);
 const struct generation *pool_find_holder(const struct pool *pool);
 /* Writes what a start waits for; returns for how many ms at most, 0: no bound is known. */
 uint64_t pool_describe_wait(const struct pool *pool, char *text, size_t size);
+/* A timer that only wakes the master, which looks for due work. */
+void pool_wake_up(struct loop *loop, struct timer *timer);

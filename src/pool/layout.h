@@ -161,6 +161,8 @@ struct pool_probation {
     bool goes_back;            /* the configuration before is started again, or will be */
 };
 
+#define POOL_ASK_ALL UINT32_MAX /* no incarnation */
+
 enum pool_asked {
     POOL_ASKED,
     POOL_ASK_LATER,  /* the other process does not read now */
@@ -189,9 +191,8 @@ struct pool_ops {
     /* Whether the new master process of an upgrade repairs this socket; NULL: whether it has any
      * of our sockets, and binds lost paths. */
     bool (*is_handed_over)(void *host, const struct listener *listener);
-    /* Asks the other master process for all workers, or for an inbox for the worker `asker`.
-     * Answered by pool_others_came() and pool_others_inbox_came(). */
-    enum pool_asked (*ask_others)(void *host);
+    /* Asks the other master process for all workers (POOL_ASK_ALL), or for an inbox for the worker
+     * `asker`. Answered by pool_others_came() and pool_others_inbox_came(). */
     enum pool_asked (*ask_inbox)(void *host, uint32_t incarnation, uint32_t asker);
     /* A worker has ended, known to workers of the other master process. */
     void (*worker_gone)(void *host, uint32_t incarnation);

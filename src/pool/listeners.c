@@ -31,25 +31,13 @@ static struct cycle *listening_cycle(const struct pool *pool)
                : NULL;
 }
 
-/* Gives a worker a replacement socket; ignored by a worker without the listener. */
-static void send_socket(struct pool_worker *worker, int fd)
-{
-    if (worker->pid > 0 && worker->phase < POOL_WORKER_RELEASED)
-        pool_outbox_listener(worker, fd);
-}
-
-/* Whether a new socket would take the address from another master process. Beside a serving
- * generation, a starting one has looked at the path's file already, or bound the path again. */
-static bool is_address_shared(const struct pool *pool, const struct listener *listener)
-{
-    return (pool->starting != NULL && pool->serving != NULL) ||
-           pool->ops->is_handed_over(pool->host, listener);
-}
-
 static void mend_listener_socket(
     struct pool *pool, struct cycle *cycle, struct listener *listener, int fd)
 {
-    bool shared = is_address_shared(pool, listener);
+    /* a new socket would take the address from another master process; beside a serving generation,
+     * a starting one has looked at the path's file already, or bound the path again */
+    bool shared = (pool->starting != NULL && pool->serving != NULL) ||
+                  pool->ops->is_handed_over(pool->host, listener);
     struct pool_worker *worker;
 
     if (shared && listener->address.any.sa_family == AF_UNIX)
@@ -62,7 +50,7 @@ static void mend_listener_socket(
         fdstore_add(&cycle->stream.listeners, pool->log);
     }
     POOL_FOREACH_SERVING (worker, pool)
-        send_socket(worker, fd);
+        pool_outbox_listener(worker, fd);
 }
 
 static void look_at_socket(
@@ -77,7 +65,7 @@ static void look_at_socket(
     /* a message with the new socket may have been lost, or the worker was forked before */
     POOL_FOREACH_WORKER (worker, pool)
         if (worker->broken_listener == fd)
-            send_socket(worker, fd);
+            pool_outbox_listener(worker, fd);
 }
 
 void pool_mend_listeners(struct pool *pool)
@@ -165,12 +153,6 @@ void pool_restore_listeners(struct pool *pool)
     pool->restore_passes = pool->restore_at > 0 ? 2 : 1;
     if (!timer_is_set(&pool->restore))
         timers_arm_at(pool->timers, &pool->restore, pool->clock->mono_ms + MEND_MS);
-}
-
-void pool_note_broken_listener(struct pool_worker *worker, uint32_t number)
-{
-    worker->broken_listener = (int)number;
-    pool_look_at_listeners(worker->generation->pool);
 }
 
 void pool_note_damaged_mutex(struct pool_worker *worker)

@@ -82,7 +82,8 @@ static const char *handle_request(
     case MESSAGE_LISTENER_BROKEN:
         if (argument > INT_MAX)
             return wrong_argument;
-        pool_note_broken_listener(worker, argument);
+        worker->broken_listener = (int)argument;
+        pool_look_at_listeners(worker->generation->pool);
         return NULL;
     default:
         return unknown_kind;

@@ -25,14 +25,9 @@ static bool is_foreign_incarnation(const struct pool *pool, uint32_t incarnation
     return slot_half_of(incarnation) != pool->shared->half;
 }
 
-static struct pool_worker *worker_of_channel(struct channel_end *end)
-{
-    return container_of(end, struct pool_worker, channel);
-}
-
 void pool_outbox_failed(struct channel_end *end, int error)
 {
-    struct pool_worker *worker = worker_of_channel(end);
+    struct pool_worker *worker = container_of(end, struct pool_worker, channel);
 
     log_quota_write(&worker->lines, LEVEL_ALERT, error, "no message could be sent to %s %d",
         pool_worker_title(worker), (int)worker->pid);
@@ -135,7 +130,7 @@ static bool send_others(struct pool_worker *worker)
     enum pool_asked asked;
 
     if (outbox->others_wanted) {
-        asked = pool->ops->ask_others(pool->host);
+        asked = pool->ops->ask_inbox(pool->host, POOL_ASK_ALL, 0);
         if (asked == POOL_ASK_LATER)
             return false;
         outbox->others_wanted = false;
@@ -193,7 +188,7 @@ static bool send_inboxes(struct pool_worker *worker)
 
 bool pool_outbox_send_more(struct channel_end *end)
 {
-    struct pool_worker *worker = worker_of_channel(end);
+    struct pool_worker *worker = container_of(end, struct pool_worker, channel);
     const struct pool_outbox *outbox = &worker->outbox;
 
     if (worker->killed != POOL_KILL_NONE)
@@ -205,7 +200,7 @@ bool pool_outbox_send_more(struct channel_end *end)
 
 void pool_outbox_listener(struct pool_worker *worker, int fd)
 {
-    if (worker->killed == POOL_KILL_NONE)
+    if (worker->pid > 0 && worker->phase < POOL_WORKER_RELEASED && worker->killed == POOL_KILL_NONE)
         send_to_worker(worker, MESSAGE_LISTENER, (uint32_t)fd, fd);
 }
 

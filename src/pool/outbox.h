@@ -7,8 +7,8 @@
 /* Operations of the channels' ends. */
 bool pool_outbox_send_more(struct channel_end *end);
 void pool_outbox_failed(struct channel_end *end, int error);
-/* Sends a replacement socket for a listener with this descriptor. Lost when the channel is full:
- * the worker reports its broken listener again. */
+/* Sends a replacement socket for a listener with this descriptor, ignored by a worker without the
+ * listener. Lost when the channel is full: the worker reports its broken listener again. */
 void pool_outbox_listener(struct pool_worker *worker, int fd);
 /* Sends reopened log files; access logs are reopened by the worker. */
 void pool_outbox_logs(struct pool_worker *worker);

@@ -22,19 +22,12 @@
 /* How long the next start waits for the release of listeners. */
 #define RELEASE_MS 2000
 
-/* Wakes the master; a wake-up looks for due work. */
-static void wake_up(struct loop *loop, struct timer *timer)
-{
-    (void)loop;
-    (void)timer;
-}
-
 void pool_init(struct pool *pool, const struct pool *from)
 {
     assert(from->ops != NULL && from->log != NULL);
     assert(from->clock != NULL && from->timers != NULL && from->shared != NULL);
     *pool = *from;
-    pool->log_due.expired = pool->log_repair.expired = wake_up;
+    pool->log_due.expired = pool->log_repair.expired = pool_wake_up;
     pool->untouched.restores = true;
     TAILQ_INIT(&pool->generations);
 }

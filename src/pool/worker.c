@@ -28,7 +28,15 @@ void pool_deadline_set(struct pool_worker *worker, enum pool_kill why)
 {
     const struct core_settings *core = &worker->generation->cycle->core;
     struct pool *pool = worker->generation->pool;
-    int64_t ms = 0;
+    int64_t watchdog = core->worker_watchdog, shutdown = core->worker_shutdown_timeout;
+    const int64_t times[POOL_KILLS] = {
+        [POOL_KILL_START_LATE] = core->worker_start_timeout,
+        [POOL_KILL_STUCK] = watchdog < STUCK_MAX_MS ? watchdog : STUCK_MAX_MS,
+        [POOL_KILL_DRAIN_LATE] =
+            shutdown > 0 && worker->killed == POOL_KILL_NONE ? shutdown + DRAIN_MORE_MS : 0,
+        [POOL_KILL_CLOSE_LATE] = CLOSE_MS,
+        [POOL_KILL_CHANNEL_LOST] = CHANNEL_LOST_MS,
+    };
 
     assert(worker->pid > 1 && why < POOL_KILLS);
     if (why == POOL_KILL_NONE && worker->due == POOL_KILL_START_LATE) {
@@ -37,31 +45,15 @@ void pool_deadline_set(struct pool_worker *worker, enum pool_kill why)
         if (worker->drains) /* the drain was due later than the start */
             why = POOL_KILL_DRAIN_LATE;
     }
-    switch ((unsigned)why) {
-    case POOL_KILL_START_LATE:
-        ms = core->worker_start_timeout;
-        break;
-    case POOL_KILL_STUCK:
-        ms = core->worker_watchdog < STUCK_MAX_MS ? core->worker_watchdog : STUCK_MAX_MS;
-        break;
-    case POOL_KILL_DRAIN_LATE:
+    if (why == POOL_KILL_DRAIN_LATE)
         worker->drains = true;
-        if (core->worker_shutdown_timeout > 0 && worker->killed == POOL_KILL_NONE)
-            ms = core->worker_shutdown_timeout + DRAIN_MORE_MS;
-        break;
-    case POOL_KILL_CLOSE_LATE:
-        ms = CLOSE_MS;
-        break;
-    case POOL_KILL_CHANNEL_LOST:
-        ms = CHANNEL_LOST_MS;
-        break;
-    }
     /* a deadline for the start, droppable by the worker, replaces no other deadline */
-    if (ms == 0 || (worker->due != POOL_KILL_NONE &&
-                       (why == POOL_KILL_START_LATE ||
-                           worker->deadline.deadline <= pool->clock->mono_ms + (uint64_t)ms)))
+    if (times[why] == 0 ||
+        (worker->due != POOL_KILL_NONE &&
+            (why == POOL_KILL_START_LATE ||
+                worker->deadline.deadline <= pool->clock->mono_ms + (uint64_t)times[why])))
         return;
-    timers_arm(pool->timers, &worker->deadline, (uint64_t)ms);
+    timers_arm(pool->timers, &worker->deadline, (uint64_t)times[why]);
     worker->due = why;
 }
 

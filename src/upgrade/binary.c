@@ -22,8 +22,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether a variable of the environment was meant for our pid alone. */
-static bool is_for_us_alone(const char *text)
+/* Whether a variable of the environment was meant for our pid alone, or given by the service
+ * manager. */
+static bool is_left_out(const char *text, char *const variables[NOTIFY_VARIABLES])
 {
     static const char *const names[] = { "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES=",
         "LISTEN_PIDFDID=", "WATCHDOG_PID=", EXEC_STATE_VARIABLE "=" };
@@ -31,12 +32,6 @@ static bool is_for_us_alone(const char *text)
     for (size_t i = 0; i < countof(names); i++)
         if (strncmp(text, names[i], strlen(names[i])) == 0)
             return true;
-    return false;
-}
-
-/* Whether the service manager has given us the variable. */
-static bool is_handed_on(const char *text, char *const variables[NOTIFY_VARIABLES])
-{
     for (size_t i = 0; i < NOTIFY_VARIABLES && variables[i] != NULL; i++)
         if (strncmp(text, variables[i], strcspn(variables[i], "=") + 1) == 0)
             return true;
@@ -60,7 +55,7 @@ static char **list_environment(const struct binary *binary, char *variable)
     if (all == NULL)
         return NULL;
     for (size_t i = 0; i < n; i++)
-        if (!is_for_us_alone(environment[i]) && !is_handed_on(environment[i], variables))
+        if (!is_left_out(environment[i], variables))
             all[m++] = (char *)environment[i];
     for (size_t i = 0; i < NOTIFY_VARIABLES && variables[i] != NULL; i++)
         all[m++] = variables[i];

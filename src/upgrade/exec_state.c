@@ -135,20 +135,11 @@ static void read_socket(struct reader *reader, char *rest, bool passed)
         reader->wrong = adopted_add(reader->state->sockets, &one);
 }
 
-static void read_zone_item(struct reader *reader, char *rest)
-{
-    struct exec_state *state = reader->state;
-    int fd = read_item_descriptor(reader, &rest);
-
-    /* an unusable zone begins empty */
-    if (reader->wrong == NULL && zones_adopt(&state->zones, state->sockets->arena, fd) == -1)
-        descriptor_close(fd);
-}
-
 static void read_state_item(struct reader *reader, char *item)
 {
     struct exec_state *state = reader->state;
     char *rest = item + 1;
+    int fd;
 
     switch (*item) {
     case PARENT:
@@ -172,7 +163,10 @@ static void read_state_item(struct reader *reader, char *item)
         read_socket(reader, rest, *item == PASSED);
         break;
     case ZONE:
-        read_zone_item(reader, rest);
+        fd = read_item_descriptor(reader, &rest);
+        /* an unusable zone begins empty */
+        if (reader->wrong == NULL && zones_adopt(&state->zones, state->sockets->arena, fd) == -1)
+            descriptor_close(fd);
         break;
     default:
         reader->wrong = "it is of no known kind";

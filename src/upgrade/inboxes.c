@@ -45,19 +45,19 @@ static void begin_message(struct upgrade *upgrade, struct json *json)
     json_number(json, "serial", shared_serial(upgrade->pool->shared));
 }
 
-/* Asks for the inbox of a worker, or with an incarnation of UINT32_MAX for all workers. */
-static int ask_inboxes(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
+int upgrade_ask_inboxes(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
 {
     struct json json;
     int status;
 
+    assert(incarnation != asker);
     if (!is_understood(upgrade)) {
         errno = ENOTCONN;
         return -1;
     }
     assert(upgrade->inboxes.form == MESSAGES_FORM);
     begin_message(upgrade, &json);
-    if (incarnation == UINT32_MAX) {
+    if (incarnation == POOL_ASK_ALL) {
         json_bool(&json, "workers_wanted", true);
     } else {
         json_number(&json, "inbox_wanted", incarnation);
@@ -67,17 +67,6 @@ static int ask_inboxes(struct upgrade *upgrade, uint32_t incarnation, uint32_t a
     if (status == -1)
         errno = EAGAIN;
     return status;
-}
-
-int upgrade_ask_others(struct upgrade *upgrade)
-{
-    return ask_inboxes(upgrade, UINT32_MAX, 0);
-}
-
-int upgrade_ask_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
-{
-    assert(incarnation != asker && incarnation != UINT32_MAX);
-    return ask_inboxes(upgrade, incarnation, asker);
 }
 
 /* Sends a message, which may be lost. */

@@ -24,10 +24,9 @@ bool upgrade_inboxes_handle(struct upgrade *upgrade, struct json_value message, 
 /* Forgets all workers of the other process after the process's end. */
 void upgrade_inboxes_end(struct upgrade *upgrade);
 
-/* Asks the other process for its workers, or for a worker's inbox, for our worker `asker`, both
- * incarnations. Returns -1 with errno: EAGAIN when the link is full, ENOTCONN without a process to
- * exchange messages with. */
-int upgrade_ask_others(struct upgrade *upgrade);
-int upgrade_ask_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker);
+/* Asks the other process for the inbox of a worker, for our worker `asker`, both incarnations; or
+ * for all its workers (POOL_ASK_ALL). Returns -1 with errno: EAGAIN when the link is full, ENOTCONN
+ * without a process to exchange messages with. */
+int upgrade_ask_inboxes(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker);
 /* Reports a gone worker of ours. */
 void upgrade_tell_gone(struct upgrade *upgrade, uint32_t incarnation);

@@ -100,15 +100,6 @@ void upgrade_report(int link, const struct diag *diag)
 
 /* Receiving */
 
-static void drop_handled(struct upgrade_link *link)
-{
-    upgrade_link_check(link);
-    link->in_n -= link->line_n;
-    if (link->line_n > 0)
-        memmove(link->in, link->in + link->line_n, link->in_n);
-    link->line_n = 0;
-}
-
 static bool make_link_room(struct upgrade_link *link)
 {
     size_t size = link->in_size > 0 ? 2 * link->in_size : 4096;
@@ -146,14 +137,6 @@ static ssize_t receive_link_bytes(struct upgrade_link *link)
     return n;
 }
 
-/* Whether the received descriptor belongs to this message: the bytes of several messages may be
- * received at once. */
-static bool takes_descriptor(struct json_value message, size_t n)
-{
-    assert(message.text == NULL || message.n <= n);
-    return n == 2 || json_member(message, "inbox").text != NULL;
-}
-
 bool upgrade_link_next(struct upgrade_link *link, struct json_value *message, int *fd)
 {
     const char *end;
@@ -161,7 +144,11 @@ bool upgrade_link_next(struct upgrade_link *link, struct json_value *message, in
 
     *fd = -1;
     while (link->fd != -1) {
-        drop_handled(link);
+        upgrade_link_check(link);
+        link->in_n -= link->line_n;
+        if (link->line_n > 0)
+            memmove(link->in, link->in + link->line_n, link->in_n);
+        link->line_n = 0;
         end = link->in_n > 0 ? memchr(link->in, '\n', link->in_n) : NULL;
         if (end != NULL)
             break;
@@ -175,7 +162,8 @@ bool upgrade_link_next(struct upgrade_link *link, struct json_value *message, in
         return false;
     link->line_n = (size_t)(end - link->in) + 1;
     *message = json_parse(link->in, link->line_n - 1);
-    if (takes_descriptor(*message, link->line_n - 1)) {
+    /* the bytes of several messages may have been received at once */
+    if (link->line_n - 1 == 2 || json_member(*message, "inbox").text != NULL) {
         *fd = link->passed;
         link->passed = -1;
     }

@@ -291,7 +291,7 @@ static unsigned count_accepted(struct host *host)
     struct pollfd queue = { .fd = host->socket.fd, .events = POLLIN };
 
     ck_assert_int_eq(poll(&queue, 1, TEST_PATIENCE_MS), 1);
-    control_before_reaping(&host->control);
+    control_accept(&host->control);
     return host->control.client_n;
 }
 

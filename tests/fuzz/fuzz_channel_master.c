@@ -42,15 +42,11 @@ static void ignore_rescan(void *host)
 }
 
 /* Another master process that answers nothing. */
-static enum pool_asked ask_others(void *host)
-{
-    (void)host;
-    return POOL_ASKED;
-}
-
 static enum pool_asked ask_inbox(void *host, uint32_t incarnation, uint32_t asker)
 {
     (void)host;
+    if (incarnation == POOL_ASK_ALL)
+        return POOL_ASKED;
     if (slot_half_of(incarnation) == 0 || asker >> INCARNATION_BITS != 0)
         abort();
     return incarnation % 2 == 0 ? POOL_ASK_LATER : POOL_ASK_NOBODY;
@@ -64,7 +60,6 @@ static void ignore_gone(void *host, uint32_t incarnation)
 
 static const struct pool_ops pool_ops = {
     .rescan = ignore_rescan,
-    .ask_others = ask_others,
     .ask_inbox = ask_inbox,
     .worker_gone = ignore_gone,
 };

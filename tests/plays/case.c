@@ -210,7 +210,7 @@ void case_expect_deaths(struct play *play, const char *cause, unsigned n)
     char path[64];
 
     for (unsigned i = 0; i < POOL_DEATHS; i++) {
-        const char *name = pool_death_names[i];
+        const char *name = pool_deaths[i].name;
         unsigned expected = name != NULL && strcmp(name, cause) == 0 ? n : 0;
 
         if (name == NULL)

@@ -205,8 +205,8 @@ START_TEST(they_ask_and_answer)
     int fd;
 
     start(&scene, HELLO);
-    ck_assert_int_eq(upgrade_ask_others(&scene.upgrade), 0);
-    ck_assert_int_eq(upgrade_ask_inbox(&scene.upgrade, 3072, 2049), 0);
+    ck_assert_int_eq(upgrade_ask_inboxes(&scene.upgrade, POOL_ASK_ALL, 0), 0);
+    ck_assert_int_eq(upgrade_ask_inboxes(&scene.upgrade, 3072, 2049), 0);
     upgrade_tell_gone(&scene.upgrade, 2049);
     expect_sent(&scene, OWN_HELLO "{\"serial\":7,\"workers_wanted\":true}\n"
                                   "{\"serial\":7,\"inbox_wanted\":3072,\"asker\":2049}\n"
@@ -265,9 +265,9 @@ START_TEST(another_form_is_told_once)
     for (int fd = 0; fd < 256; fd++)
         before += fcntl(fd, F_GETFD) != -1;
     for (unsigned i = 0; i < 3; i++) {
-        ck_assert_int_eq(upgrade_ask_others(&scene.upgrade), -1);
+        ck_assert_int_eq(upgrade_ask_inboxes(&scene.upgrade, POOL_ASK_ALL, 0), -1);
         ck_assert_int_eq(errno, ENOTCONN);
-        ck_assert_int_eq(upgrade_ask_inbox(&scene.upgrade, 3072, 2048), -1);
+        ck_assert_int_eq(upgrade_ask_inboxes(&scene.upgrade, 3072, 2048), -1);
         ck_assert_int_eq(errno, ENOTCONN);
     }
     upgrade_tell_gone(&scene.upgrade, 2048);
