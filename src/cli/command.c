@@ -19,8 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Time limit of a command without --timeout: a reload and an upgrade check a configuration and
- * start workers. */
+/* Time limit without --timeout, and for a command that starts workers. */
 #define REPLY_MS 5000
 #define OUTCOME_MS 180000
 
@@ -114,8 +113,7 @@ static void send_command(const struct job *job, struct cli_exchange *exchange)
     cli_send(exchange, request);
 }
 
-/* Receives the reply, and prints progress lines before; returns the exit code of a missing
- * reply. */
+/* Receives the reply, after progress lines; returns the exit code of a missing reply. */
 static int wait_for_reply(const struct job *job, struct cli_exchange *exchange, const char *path)
 {
     char why[512] = "", next[512];
@@ -176,8 +174,7 @@ static bool ask_process(const struct job *job, const char *path, const char *req
 
 /* -s */
 
-/* Sends the command's signal to the process in a pid file; `why` is the errno of the failed
- * connection, or 0 without a control socket. */
+/* Sends the signal to the process in a pid file; `why`: errno of the connection, 0: no socket. */
 static int send_command_signal(const struct job *job, const char *path, int why)
 {
     const struct signal_row *s = signals_named(job->word);
@@ -208,8 +205,7 @@ static int send_command_signal(const struct job *job, const char *path, int why)
     return EXIT_SUCCESS;
 }
 
-/* Sends the command to the process at the configuration's paths, by its control socket or as a
- * signal; returns the exit code. */
+/* Sends the command to the process at the configuration's paths; returns the exit code. */
 static int command_first(const struct job *job)
 {
     const char *path = job->core.control, *pid_path = job->core.pid;

@@ -14,7 +14,7 @@
 int cli_load_paths(const struct cmdline *cmdline, struct log *log, struct cycle **cycle,
     struct core_settings *core);
 /* Implements -s: sends the command and waits for the result, or without a control socket sends the
- * signal and prints so. stop and quit work with a faulty configuration. */
+ * signal. */
 int cli_command(const struct cmdline *cmdline, struct log *log);
 /* Implements `forkbeard status`. */
 int cli_status(const struct cmdline *cmdline, struct log *log);

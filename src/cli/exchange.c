@@ -26,8 +26,7 @@ int64_t cli_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Sets the time limit of the next call on the socket; -1 with errno EAGAIN when the deadline has
- * passed. */
+/* Limits the time of the next call; -1 with errno EAGAIN when the deadline has passed. */
 static int limit_wait(int fd, int64_t deadline)
 {
     int64_t ms = deadline - cli_now_ms();
@@ -146,8 +145,7 @@ static void print_diag_message(const struct diag_message *message, struct log *l
     fputs(message->excerpt, stderr);
 }
 
-/* Returns the end of the error line: the unchanged state, or the configuration in force ("":
- * unknown). */
+/* Returns the end of the error line; `in_force` is "" where it is unknown. */
 static const char *unchanged_part(const char *order, const char *in_force)
 {
     if (strcmp(in_force, "new") == 0)

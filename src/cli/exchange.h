@@ -21,14 +21,12 @@ struct cli_exchange {
 int64_t cli_now_ms(void);
 /* Connects; -1 with errno, EAGAIN when the deadline has passed. */
 int cli_connect(struct cli_exchange *exchange, const char *path, int64_t deadline);
-/* Sends a request, a whole line; -1 with errno. A closed connection is no error: the reply has the
- * reason. */
+/* Sends a line; -1 with errno, not for a closed connection: the reply has the reason. */
 int cli_send(struct cli_exchange *exchange, const char *request);
 /* Connects and sends the command without further members; -1 with errno. */
 int cli_request(
     struct cli_exchange *exchange, const char *path, const char *command, int64_t deadline);
-/* Receives the next line, valid until the next call; -1 with errno: 0 for a closed connection,
- * EAGAIN at the deadline. */
+/* Receives a line, valid until the next call; -1 with errno: 0: closed, EAGAIN: the deadline. */
 int cli_receive(struct cli_exchange *exchange);
 /* Closes the connection and frees the line; also after cli_connect() has failed. */
 void cli_disconnect(struct cli_exchange *exchange);

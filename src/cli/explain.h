@@ -4,6 +4,5 @@
 
 #include "cli/cmdline.h"
 
-/* Prints the entry of the directive in the argument, or all names; an unknown name is an emerg line
- * with the nearest names. Returns the exit code. */
+/* Prints the entry of the directive in the argument, or all names; returns the exit code. */
 int cli_explain(const struct cmdline *cmdline, struct log *log);

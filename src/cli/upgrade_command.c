@@ -269,8 +269,7 @@ static int give(struct verb *verb, struct upgrade_master *master, const char *co
         verb, EXIT_FAILURE, "process %d refuses \"%s\": %s", (int)master->pid, command, error);
 }
 
-/* Polls the state; false at the deadline, after an error, and after a report of the end of both
- * processes: then nothing is worth waiting for. */
+/* Polls the state; false at the deadline, after an error, and when both processes have ended. */
 static bool poll_state_again(struct verb *verb, int *status)
 {
     const struct upgrade_master *alone = &verb->new;

@@ -36,8 +36,7 @@ struct endings {
     unsigned n;
 };
 
-/* Sends a command by a connection that stays open, or as a signal; -1 with errno without a
- * process. */
+/* Sends a command by a connection that stays open, or as a signal; -1 with errno. */
 static int send_end_command(
     const struct masters_entry *entry, struct cli_exchange *exchange, const char *command)
 {

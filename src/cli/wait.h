@@ -4,7 +4,6 @@
 
 #include "cli/cmdline.h"
 
-/* Sends the command to all running master processes, and waits until all have ended; after the time
- * of --wait a quit becomes a stop. Returns the exit code: 0 when none is left, or there was
- * none. */
+/* Sends the command to all master processes, and waits until all have ended; after the time of
+ * --wait a quit becomes a stop. Returns the exit code: 0 when none is left. */
 int cli_wait(const struct cmdline *cmdline, struct log *log);

@@ -110,8 +110,7 @@ enum client_step control_client_send(struct control_client *client)
 
 /* Replies */
 
-/* Begins to send the line, and frees it then; NULL, for a lack of memory, cuts the client off.
- * `last` closes the connection behind the line. */
+/* Begins to send the line; NULL cuts the client off; `last` closes the connection behind it. */
 static void begin_sending(struct control_client *client, char *line, size_t n, bool last)
 {
     assert(client->out == NULL);

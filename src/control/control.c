@@ -191,8 +191,7 @@ static void run_client(struct control_client *client)
         process_ops->raise(SIGIO); /* the other clients come first */
 }
 
-/* Returns the client with the longest time since the latest request or reply, without waiting
- * clients. */
+/* Returns the client whose latest request or reply is longest ago, but for waiting clients. */
 static struct control_client *longest_idle(
     const struct control *control, const struct control_client *except)
 {

@@ -41,8 +41,7 @@ struct control_outcome {
 struct control_ops {
     /* Fills in the host's part of the status; strings stay valid until the next call. */
     void (*status)(void *host, struct control_status *out);
-    /* Takes a client's command, to be carried out as a signal's; or returns the reason of a
-     * refusal. */
+    /* Takes a command, to be carried out as a signal's; or returns the reason of a refusal. */
     const char *(*command)(void *host, enum command command);
     /* Whether the process is a master: ours, or the second of an upgrade. */
     bool (*is_master)(void *host, pid_t pid);
@@ -72,20 +71,17 @@ void control_init(struct control *control, const struct control_ops *ops, void *
 void control_check(const struct control *control);
 /* Accepts clients, and serves all clients without waiting. */
 void control_serve(struct control *control);
-/* Accepts and identifies the queued clients: called, where there is a socket, before an exited child
- * is reaped, which keeps its pid until then. */
+/* Accepts and identifies queued clients, before an exited child, perhaps one, is reaped. */
 void control_accept(struct control *control);
 /* In a child that replaces the host: has sockets wake the child; -1 with errno. */
 int control_take_over(struct control *control);
 /* Moves clients from waiting for `from` to waiting for `to`. */
 void control_wait_on(struct control *control, enum control_wait from, enum control_wait to);
-/* Sends the reason of a wait to clients that want progress: to all if the reason has changed, else
- * to clients without a progress line. */
+/* Sends the reason of a wait to clients that want progress and do not know it yet. */
 void control_tell(
     struct control *control, enum control_wait waiting_for, const char *why, bool changed);
 /* Replies to all clients awaiting the event. */
 void control_reply(
     struct control *control, enum control_wait waiting_for, const struct control_outcome *outcome);
-/* Drops all clients at the daemon's exit; clients that wait for the exit stay connected until
- * then. */
+/* Drops all clients at the exit; clients that wait for the exit stay connected until then. */
 void control_end(struct control *control);

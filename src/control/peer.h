@@ -6,6 +6,5 @@
 
 #include "control/control.h"
 
-/* Finds the client's pid (0: outside of our container). Returns the reason of a refusal, or
- * NULL. */
+/* Finds the pid (0: outside of our container); returns the reason of a refusal, or NULL. */
 const char *control_peer_refusal(struct control *control, int fd, pid_t *pid);

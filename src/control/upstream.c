@@ -80,8 +80,7 @@ static bool count_listed(struct listing *listing)
     return has_room;
 }
 
-/* Returns the state in sessions: by operator, configuration and observation, in this order;
- * NULL: unknown. */
+/* Returns the state by operator, configuration and observation, in this order; NULL: unknown. */
 static const char *server_state(const struct upstream_numbers *numbers)
 {
     const struct upstream_server *server = numbers->server;
@@ -263,8 +262,7 @@ static void match_address(void *arg, const struct upstream_numbers *numbers)
         search->name = numbers->server->target != NULL ? numbers->server->name : search->text;
 }
 
-/* Returns the key of a server's state: the name, or an address among several; NULL: no such
- * server. */
+/* Returns the key of a state: the name, or one of several addresses; NULL: no such server. */
 static const char *find_server_name(
     const struct upstream *upstream, const char *text, uint64_t now_ms)
 {

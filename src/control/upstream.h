@@ -5,6 +5,5 @@
 
 #include "control/client.h"
 
-/* Handles a request {"command":"upstream"}, a change where "upstream", "server" and "state" are
- * given. */
+/* Handles {"command":"upstream"}, a change where "server" or "state" is given. */
 void control_upstream_handle(struct control_client *client, struct json_value request);

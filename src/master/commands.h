@@ -23,16 +23,14 @@ struct commands {
     struct timer upgrade; /* delay of the news about a slow start of a new binary */
 };
 
-/* Whether any command was requested or is among `given`, bits of signals_any(), or a reason to wait
- * was told: one test for a wake-up, after which every command is to be tried. */
+/* One test for a wake-up, with the bits of signals_any(): whether to try every command. */
 bool commands_any(const struct commands *commands, unsigned given);
 /* Whether the command was given and not taken yet. */
 bool commands_given(const struct commands *commands, enum command command);
 /* Takes the command, and logs the signal; false without a command. */
 bool commands_take(struct commands *commands, enum command command);
 
-/* Tells the log, the status and new clients why a reload or an upgrade waits. Called after
- * commands were carried out. */
+/* Tells the log and new clients, after all commands, why a reload or an upgrade waits. */
 void commands_tell(struct master *master);
 /* A new binary was started: clients of the upgrade are told of a slow start. */
 void commands_note_upgrade(struct commands *commands, struct timers *timers);

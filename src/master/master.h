@@ -48,8 +48,7 @@ struct master {
     int background; /* a pipe to the process awaiting our service, or -1 */
 };
 
-/* Runs until the daemon is told to end, and returns the exit code. The role's signals are
- * installed. */
+/* Runs until the end, with the role's signals installed; returns the exit code. */
 int master_main(struct start *start);
 /* Begins to end the daemon, or goes on to end it at once. */
 void master_end(struct master *master, bool gracefully);

@@ -56,8 +56,7 @@ void reload_check(const struct reload *reload, const struct pool *pool);
 void reload_begin(struct master *master);
 /* The configuration check has exited with the waitpid() status. */
 void reload_checked(struct master *master, int status);
-/* The reload has ended: the new configuration serves (`ok`), or the previous one stays in force,
- * and why was logged. */
+/* The new configuration serves (`ok`), or the previous one stays in force, after a log line. */
 void reload_end(struct master *master, bool ok);
 /* The daemon ends: a running check is of no interest any more. */
 void reload_cancel(struct master *master);

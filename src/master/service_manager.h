@@ -35,8 +35,7 @@ void service_manager_give_way(struct service_manager *manager, pid_t to);
 void service_manager_reload(struct service_manager *manager);
 /* The daemon begins to end. */
 void service_manager_stopping(struct service_manager *manager);
-/* Whether the manager has confirmed everything due before the exit, or had time enough. Asked
- * last before an exit, in each wake-up until true. */
+/* Whether the manager has confirmed enough for an exit, or is late; asked last, until true. */
 bool service_manager_may_exit(struct service_manager *manager);
 /* No timer runs any more. */
 void service_manager_done(struct service_manager *manager);

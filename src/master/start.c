@@ -32,8 +32,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Reads the configuration after a check by a separate process, which finds mistakes and harmful
- * modules. Adds descriptors of modules to `opened`. */
+/* Reads the configuration, after a check for mistakes and harmful modules in another process. */
 static struct cycle *load_checked(
     const struct cycle_options *options, struct log *log, struct descriptors *opened)
 {
@@ -98,8 +97,7 @@ static void log_as_configured(struct start *start, struct log *standard_error)
     log_update(&start->log);
 }
 
-/* Locks the pid file. A new binary shares the lock of the old master process, unless the pid
- * file differs. */
+/* Locks the pid file; a new binary shares the lock of the old one, unless the file differs. */
 static int lock_pidfile_or_share(struct start *start, const char *path)
 {
     struct pidfile inherited = { .path = path, .lock_fd = start->inheritance.lock, .shared = true };

@@ -26,8 +26,7 @@ struct start {
     struct log_failures failures; /* reason that has kept us from that */
 };
 
-/* Starts the daemon and runs until the end; returns the exit code. `log` writes to standard
- * error. */
+/* Runs the daemon until the end; returns the exit code. `log` writes to standard error. */
 int start_daemon(
     struct cycle_options *options, const struct binary *binary, struct log *log, char **argv);
 /* Checks the configuration for -t, with `dump` shows it (-T), and returns the exit code. */

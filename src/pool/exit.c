@@ -114,8 +114,7 @@ static void note_crash(struct pool_worker *worker)
         transaction_serve(generation);
 }
 
-/* Replaces a dead worker. An ending generation is destroyed with its last worker, a starting
- * generation is taken back. The record may be freed. */
+/* Replaces a dead worker, or ends or takes back its generation. The record may be freed. */
 static void follow_death(struct pool_worker *worker, bool crashed, bool early, bool by_others)
 {
     struct generation *generation = worker->generation;
@@ -153,8 +152,7 @@ static void follow_orphan(struct pool_worker *worker)
     follow_death(worker, false, false, true);
 }
 
-/* Gives back all resources of an exited worker, reaps the process, keeps the counters, logs and
- * counts the exit. */
+/* Gives back the resources of an exited worker, reaps it, and logs and counts the exit. */
 static void bury_worker(struct pool *pool, struct pool_worker *worker)
 {
     const struct cycle *cycle = worker->generation->cycle;

@@ -18,6 +18,5 @@ void pool_reap(struct pool *pool);
 /* Lets a child take an ending pool over; -1 with errno. Undone when there is no child. */
 int pool_leave_begin(struct pool *pool);
 void pool_leave_undo(struct pool *pool);
-/* In the child: polls for exits of workers, and wakes for their messages; -1 with errno if not
- * for all. */
+/* In the child: polls for exits, and wakes for messages; -1 with errno if not of all workers. */
 int pool_take_over(struct pool *pool);

@@ -20,9 +20,8 @@ bool generation_accepts(const struct generation *generation);
 /* Destroys a generation without processes, together with the configuration. */
 void generation_destroy(struct generation *generation);
 
-/* Whether a generation may start: none is starting, max_generations allows it, and no draining
- * worker holds listeners, for as long as the release timer of its generation runs: a stuck
- * worker may hold none that matter. */
+/* Whether a generation may start: none is starting, max_generations allows one more, and no draining
+ * worker holds listeners, while the release timer runs. */
 bool pool_may_start(const struct pool *pool);
 /* Returns a generation whose draining workers may hold listeners, for a bounded time; or NULL. */
 const struct generation *pool_find_holder(const struct pool *pool);

@@ -44,8 +44,7 @@ enum pool_kill {
     POOL_KILLS,
 };
 
-/* Cause of a worker's death: a kill (POOL_KILL_NONE: a requested end), or any cause of
- * process/death.h. */
+/* A kill (POOL_KILL_NONE: a requested end), or any cause of process/death.h. */
 enum pool_death {
     POOL_DEATH_SIGNAL = POOL_KILLS - 1 + DEATH_SIGNAL,
     POOL_DEATH_EXIT = POOL_KILLS - 1 + DEATH_EXIT,
@@ -107,15 +106,14 @@ struct pool_worker {
     bool crashed;           /* since the commit of the generation */
 };
 
-/* The legal steps are in generation.c. From REPLACED on workers of a generation are not
- * replaced. */
+/* The legal steps are in generation.c. From REPLACED on no worker is forked. */
 enum generation_phase {
     GENERATION_STARTING,  /* workers set themselves up; no trace would be left of it */
     GENERATION_COMMITTED, /* took the listeners over; workers begin to accept */
     GENERATION_SERVING,
-    GENERATION_REPLACED, /* still accepts, but the listeners are the successor's: no respawn */
-    GENERATION_DRAINING, /* workers were told to finish their sessions and end; no respawn */
-    GENERATION_CLOSING,  /* workers were told to end at once; no respawn */
+    GENERATION_REPLACED, /* still accepts, but the listeners are the successor's */
+    GENERATION_DRAINING, /* workers were told to finish their sessions and end */
+    GENERATION_CLOSING,  /* workers were told to end at once */
 };
 
 struct generation {
@@ -124,18 +122,17 @@ struct generation {
     unsigned number; /* from 1 */
     enum generation_phase phase;
     struct cycle *cycle;
-    struct descriptors
-        opened; /* by modules while this or an earlier configuration was read: kept by workers */
-    struct bells bells;    /* by which its workers wake each other */
-    struct timer release;  /* how long a reload waits for the workers to release listeners */
-    struct timer watch;    /* when the watchdog looks again */
-    struct timer calm;     /* when `crashing` may be over */
-    int64_t since_ms;      /* start, since the epoch */
-    unsigned mutex_damage; /* reports of a damaged accept mutex */
-    bool without_mutex;    /* goes on without the accept mutex */
-    bool crashing;         /* workers wait after crashes, and none serves since (transaction.c) */
-    int last_death;        /* waitpid() status of the latest death */
-    unsigned process_n;    /* workers that are not empty */
+    struct descriptors opened; /* by modules reading this or an earlier configuration */
+    struct bells bells;        /* by which its workers wake each other */
+    struct timer release;      /* how long a reload waits for the workers to release listeners */
+    struct timer watch;        /* when the watchdog looks again */
+    struct timer calm;         /* when `crashing` may be over */
+    int64_t since_ms;          /* start, since the epoch */
+    unsigned mutex_damage;     /* reports of a damaged accept mutex */
+    bool without_mutex;        /* goes on without the accept mutex */
+    bool crashing;      /* workers wait after crashes, and none serves since (transaction.c) */
+    int last_death;     /* waitpid() status of the latest death */
+    unsigned process_n; /* workers that are not empty */
     unsigned worker_n, serve_n; /* with helpers, which come last, and without */
     struct pool_worker workers[];
 };
@@ -181,8 +178,7 @@ struct pool_ops {
     /* Every worker has crashed on probation, after an emerg line: the generation serves, and the
      * configuration before starts again, until `serves` or `failed`. */
     void (*goes_back)(void *host);
-    /* The starting generation was taken back, after an emerg line or because the daemon ends; its
-     * workers are being ended. */
+    /* The starting generation was taken back, after an emerg line or by the daemon's end. */
     void (*failed)(void *host);
     /* A worker has released listeners, perhaps shared with another master process. */
     void (*rescan)(void *host);
@@ -198,8 +194,7 @@ struct pool_ops {
     void (*worker_gone)(void *host, uint32_t incarnation);
     /* In a new child, before the worker's start. */
     void (*in_child)(void *host, const struct cycle *cycle);
-    /* A child has exited: `other` is for the host to reap; 0: a worker, whose pid is kept until
-     * the return. */
+    /* A child has exited: `other`, for the host to reap, or 0: a worker, not reaped yet. */
     void (*exited)(void *host, pid_t other);
 };
 
@@ -218,10 +213,8 @@ struct pool {
     struct timer log_repair;        /* until then no broken log is repaired again */
     /* a generation that ends has a process, or is `serving`, or kept */
     struct generations generations;
-    unsigned generation_n; /* ever made */
-    struct generation
-        *serving; /* generation whose configuration is in force; NULL until the first generation
-                   * serves */
+    unsigned generation_n;        /* ever made */
+    struct generation *serving;   /* its configuration is in force; NULL before the first serves */
     struct generation *starting;  /* STARTING or COMMITTED; NULL: none */
     uint32_t gone[POOL_GONE_MAX]; /* latest ended incarnations that other workers know */
     uint32_t gone_n;              /* total; modulo POOL_GONE_MAX the next index */

@@ -106,8 +106,7 @@ void pool_read_untouched(struct pool *pool)
             listener_untouched_of(listener, &pool->untouched);
 }
 
-/* Puts back the options of some sockets, from that of a number on; returns whether no more
- * follow. */
+/* Puts back the options of some sockets, from a number on; whether no more follow. */
 static bool restore_some(struct pool *pool, struct cycle *cycle, unsigned from)
 {
     struct listener *listener;

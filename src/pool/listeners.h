@@ -4,8 +4,7 @@
 
 #include "pool/layout.h"
 
-/* Makes every accepting worker except `asker` rescan all listeners, soon, and tells the host. NULL:
- * the host asks. */
+/* Makes all accepting workers but `asker` rescan soon, and tells the host, unless NULL. */
 void pool_rescan(struct pool *pool, const struct pool_worker *asker);
 /* Tells every worker, soon, of new addresses of names. */
 void pool_rescan_names(struct pool *pool);

@@ -90,8 +90,7 @@ static const char *handle_request(
     }
 }
 
-/* Handles a message: the worker has come further, or asks for something. Returns the rule that the
- * message breaks, or NULL. */
+/* Handles a message. Returns the rule that the message breaks, or NULL. */
 static const char *handle_worker_message(struct channel_end *end, struct channel_message *message)
 {
     struct pool_worker *worker = container_of(end, struct pool_worker, channel);

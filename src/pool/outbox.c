@@ -92,8 +92,7 @@ static bool send_gone(struct pool_worker *worker)
     return true;
 }
 
-/* Returns the sending end of a worker's inbox, made at the first request; -1: no worker, or no
- * descriptors. */
+/* Returns the sending end of an inbox, made at the first request; -1: no worker or descriptor. */
 static int find_own_inbox(struct pool *pool, uint32_t incarnation)
 {
     struct pool_worker *worker = pool_worker_of_incarnation(pool, incarnation);
@@ -228,8 +227,7 @@ bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation)
     return true;
 }
 
-/* Adds an incarnation that has ended, or an argument of MESSAGE_PEER_GONE, for all workers but
- * `except`. */
+/* Adds an ended incarnation, or CHANNEL_OTHERS_GONE, for all workers but `except`. */
 static void add_gone_incarnation(struct pool *pool, uint32_t gone, const struct pool_worker *except)
 {
     struct pool_worker *worker;

@@ -12,11 +12,9 @@ void pool_outbox_failed(struct channel_end *end, int error);
 void pool_outbox_listener(struct pool_worker *worker, int fd);
 /* Sends reopened log files; access logs are reopened by the worker. */
 void pool_outbox_logs(struct pool_worker *worker);
-/* Sends the inbox of an incarnation, or the news of its end. False after too many unread
- * replies. */
+/* Sends the inbox of an incarnation, or its end; false after too many unread replies. */
 bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation);
-/* Tells all workers of the end of a worker with an inbox; kills workers that leave too many
- * unread. */
+/* Tells all workers of a worker's end; kills workers that leave too many unread. */
 void pool_outbox_note_gone(const struct pool_worker *gone);
 
 /* The other master process of an upgrade. Messages from there may be wrong. */
@@ -25,8 +23,7 @@ void pool_outbox_note_gone(const struct pool_worker *gone);
 const char *pool_others_want(struct pool_worker *worker);
 /* Takes the list of workers. */
 void pool_others_came(struct pool *pool, const uint32_t *others, unsigned n);
-/* Takes an inbox, which stays the caller's; -1: the worker has ended, or, if `found`,
- * descriptors are short. */
+/* Takes a copy of an inbox; -1: the worker has ended, or, if `found`, descriptors are short. */
 void pool_others_inbox_came(
     struct pool *pool, uint32_t incarnation, uint32_t asker, bool found, int fd);
 /* A worker of the other process has ended, or all have. */

@@ -6,8 +6,7 @@
 
 #include "pool/layout.h"
 
-/* Takes what the owner has set: operations, host, log, clock, timers, shared memory, list,
- * sockets and zones; the rest is zero. */
+/* Takes the members up to adopted_zones. */
 void pool_init(struct pool *pool, const struct pool *from);
 /* Destroys all generations; no worker is left. */
 void pool_done(struct pool *pool);

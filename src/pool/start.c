@@ -45,8 +45,7 @@ static NORETURN void end_child(struct pool *pool, struct heritage *heritage, int
     exit(status);
 }
 
-/* Maps the shared memory with the worker's permissions; no mapping of the master's was inherited.
- * -1 after an emerg line. */
+/* Maps the shared memory with the worker's permissions; -1 after an emerg line. */
 static int enter_memory(struct pool *pool, struct generation *own, struct heritage *heritage)
 {
     struct generation *generation;
@@ -109,8 +108,7 @@ static uint32_t worker_place(const struct pool_worker *worker)
                                     : slot_place(worker->generation->number, worker->index);
 }
 
-/* Opens the channel and forks the process. NULL, or the call that failed, with errno and without a
- * process. */
+/* Opens the channel and forks; NULL, or the call that failed, with errno. */
 static const char *fork_worker(struct pool_worker *worker)
 {
     struct generation *generation = worker->generation;
@@ -339,8 +337,7 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     return fork_workers(generation);
 }
 
-/* Makes a generation of a former configuration, with zones and descriptors, binding listeners
- * unless open; NULL after an emerg line. */
+/* Makes a generation of a former configuration, which binds unless open; NULL after an emerg line. */
 static struct generation *create_again(const struct generation *before, bool bind)
 {
     struct pool *pool = before->pool;

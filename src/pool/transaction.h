@@ -6,8 +6,7 @@
 
 /* Commits or serves, once all workers of the starting generation have come far enough. */
 void transaction_advance(struct generation *generation);
-/* Makes the starting generation serve, and the generation before drain: its workers accept, or
- * never will. */
+/* Makes the starting generation serve, and the generation before drain. */
 void transaction_serve(struct generation *generation);
 /* Takes the starting generation back after an emerg line; transaction_failed() is to follow. */
 void transaction_withdraw(struct generation *generation, const char *why);

@@ -166,8 +166,7 @@ struct pool_worker *pool_worker_of_incarnation(const struct pool *pool, uint32_t
     return NULL;
 }
 
-/* Kills a worker that breaks a rule of the channel: the process is in foreign hands, or damaged.
- * The exit replaces the worker. */
+/* Kills a worker in foreign hands, or damaged; the exit replaces it. */
 void pool_worker_break_rule(struct pool_worker *worker, const char *rule)
 {
     assert(worker->pid > 0);
@@ -205,8 +204,7 @@ static void kill_stuck(struct pool_worker *worker)
         worker->generation->pool->log); /* the core dump shows where it hangs */
 }
 
-/* Before accepting, worker_start_timeout counts; an order to end at once allows less time than
- * the watchdog, a drain any. */
+/* Before accepting, and for an order to end at once, less time is allowed. */
 static bool is_worker_watched(const struct pool_worker *worker)
 {
     return worker->phase >= POOL_WORKER_ACCEPTING && worker->killed == POOL_KILL_NONE &&

@@ -9,8 +9,7 @@ static inline const char *pool_worker_title(const struct pool_worker *worker)
 {
     return worker->task == TASK_ASK ? "resolver process" : "worker process";
 }
-/* Takes a legal step, and sets the deadline of the next one. POOL_WORKER_EMPTY gives up
- * everything of an ended process. */
+/* Takes a legal step and sets the next deadline. EMPTY gives up all of an ended process. */
 void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase);
 /* Sets a deadline, unless the worker has an earlier one, the time is unlimited, or
  * POOL_KILL_START_LATE meets any deadline. POOL_KILL_NONE drops the deadline of a start, in

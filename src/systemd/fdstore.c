@@ -22,8 +22,7 @@
 #define UNNAMED "unknown"
 #define NAME_MAX_BYTES 255
 
-/* Hashes the address (FNV-1a), which may be too long for a name in the store, and have forbidden
- * characters. */
+/* Hashes the address (FNV-1a), which may be too long, or have forbidden characters. */
 static void store_name_of(const struct listener *listener, char name[FDSTORE_NAME_MAX])
 {
     uint64_t h = 0xcbf29ce484222325;

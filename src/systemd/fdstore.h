@@ -16,15 +16,13 @@
 #define FDSTORE_NAME_MAX 32
 
 /* Adds the passed sockets, if any, and removes the variables; -1 after an emerg line. `self` is our
- * pid. To be called before any descriptor is opened. An unusable socket of the store is closed with
- * a warning, because every further start would get it again. */
+ * pid. To be called before any descriptor is opened. */
 int fdstore_adopt(struct adopted *adopted, pid_t self, struct log *log);
 
 /* Stores the sockets of serving listeners that are not stored yet. */
 void fdstore_add(struct listeners *listeners, struct log *log);
 /* Removes the stored copies of a listener dropped by the configuration. */
 void fdstore_drop(struct listener *listener, struct log *log);
-/* Removes the stored copies taken over by no listener. To be called before adopted_finish().
- * `adopted` may be NULL. */
+/* Removes stored copies without a listener, before adopted_finish(); `adopted` may be NULL. */
 void fdstore_drop_unclaimed(
     struct adopted *adopted, const struct listeners *serving, struct log *log);

@@ -24,8 +24,7 @@
 /* Most variables that name a service manager. */
 #define NOTIFY_VARIABLES 2
 
-/* State of a process towards the service manager. A simulation has a state for each process, and
- * swaps notify_state with the running process. */
+/* State of a process towards the service manager; a simulation swaps notify_state. */
 struct notify {
     struct notify_queue queue;
     char *socket; /* "NOTIFY_SOCKET=...", or NULL */
@@ -37,16 +36,13 @@ struct notify {
 
 extern struct notify *notify_state;
 
-/* Stores the variables of the service manager and removes them from the environment; `self` is our
- * pid. To be called at the start. */
+/* Takes the manager's variables from the environment, at the start; `self` is our pid. */
 void notify_init(pid_t self, struct log *log);
-/* Resends queued messages by `timers`; to be called once the timers run, and with NULL before the
- * timers end. */
+/* Resends queued messages by `timers`; NULL: the timers end. */
 void notify_attend(struct timers *timers, struct log *log);
 /* Whether there is a service manager. */
 bool notify_is_on(void);
-/* Lists the variables for a process that becomes the main process: NAME=VALUE, then NULL, valid
- * until notify_forget(). */
+/* Lists NAME=VALUE for another main process, then NULL; valid until notify_forget(). */
 void notify_hand_on(char *variables[NOTIFY_VARIABLES]);
 /* Ends sending: the service manager's main process is a different process from now on. */
 void notify_forget(void);
@@ -57,11 +53,9 @@ void notify_ready(struct log *log);
 void notify_reloading(struct log *log, const struct timespec *now);
 /* Announces the end of the daemon. */
 void notify_stopping(struct log *log);
-/* Sends the status for people: a line, in which bytes that are no characters are replaced. A queued
- * status is replaced. */
+/* Sends a line for people, in which bytes that are no characters are replaced. */
 void notify_status(struct log *log, const char *text);
-/* Names the main process. From the sending on the manager ignores messages of this process, and
- * accepts those of the new main process, not before. */
+/* Names the main process, the only one that the manager hears from the sending on. */
 void notify_mainpid(struct log *log, pid_t pid);
 /* Cancels a queued notify_mainpid(); false: already sent. */
 bool notify_cancel_mainpid(void);
@@ -78,9 +72,7 @@ int notify_unstore(struct log *log, const char *name);
 
 /* Whether messages are queued. */
 bool notify_is_waiting(void);
-/* Whether the manager has confirmed all messages that an exit depends on: descriptors, and the main
- * process's number; else asks for the confirmation. */
+/* Whether the manager has confirmed descriptors and the main process, else asks for that. */
 bool notify_confirm(struct log *log);
-/* Waits for the confirmation by `sleep_for`, for NOTIFY_EXIT_MS at most, in a process without any
- * further work. */
+/* Waits for the confirmation by `sleep_for`, for NOTIFY_EXIT_MS at most. */
 void notify_wait(struct log *log, void (*sleep_for)(int ms));

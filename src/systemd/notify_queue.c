@@ -165,8 +165,7 @@ static int send_datagram(struct notify_queue *queue, const char *text, size_t le
     return n != -1 ? 0 : -1;
 }
 
-/* Sends a message, and notes the state of the manager. Returns 1; 0: not now; or -1 with errno: the
- * message can never be sent. */
+/* Sends a message: 1; 0: not now; -1 with errno: the message can never be sent. */
 static int send_message(
     struct notify_queue *queue, struct log *log, const char *text, size_t length, int fd)
 {
@@ -342,8 +341,7 @@ static struct notify_message *find_last(const struct notify_queue *queue, enum n
     return message != NULL && message->kind == kind ? message : NULL;
 }
 
-/* Whether a descriptor with this number leaves an eighth of the limit free: the daemon has to serve
- * while copies are queued. */
+/* Whether the descriptor leaves an eighth of the limit free for the serving daemon. */
 static bool leaves_room(int fd)
 {
     struct rlimit limit;

@@ -63,8 +63,7 @@ void notify_queue_done(struct notify_queue *queue);
 /* Resends queued messages by these timers; NULL: ends the use of timers. */
 void notify_queue_attend(struct notify_queue *queue, struct timers *timers, struct log *log);
 
-/* Sends or queues the message; `fd`, -1 for none, stays the caller's. -1: dropped, with a log
- * line. */
+/* Sends or queues a message with the caller's descriptor or -1; -1: dropped, with a log line. */
 int notify_queue_push(
     struct notify_queue *queue, struct log *log, enum notify_kind kind, const char *text, int fd);
 /* Drops the queued messages of a kind; whether there were any. */

@@ -22,8 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether a variable of the environment was meant for our pid alone, or given by the service
- * manager. */
+/* Whether a variable was meant for our pid alone, or given by the service manager. */
 static bool is_left_out(const char *text, char *const variables[NOTIFY_VARIABLES])
 {
     static const char *const names[] = { "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES=",

@@ -21,8 +21,7 @@ int binary_remember(struct binary *binary, char **argv, const char *const *envir
 /* Frees the remembered state; also after a failed binary_remember(). */
 void binary_forget(struct binary *binary);
 
-/* State of an upgrade's child from fork() to execve(), made by the parent and kept until the new
- * process serves or has ended. */
+/* State of an upgrade's child, kept until the new process serves or has ended. */
 struct execution {
     const struct binary *binary;
     struct exec_state_writer state;
@@ -36,6 +35,5 @@ int binary_prepare(struct execution *execution, const struct binary *binary,
     const struct pool *pool, int lock, int link);
 /* Frees the memory, if there is any. */
 void binary_release(struct execution *execution);
-/* Executes the binary of the struct execution; a failure is reported as a failed start. The child
- * touches nothing of the serving process, and never returns. */
+/* In the child: executes the binary of the struct execution; reports a failed start. */
 NORETURN void binary_run(void *arg);

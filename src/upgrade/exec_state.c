@@ -182,8 +182,7 @@ static int refuse_item(struct log *log, const char *item, const char *wrong)
     return -1;
 }
 
-/* Whether the parent process has written the text: the first item, in all versions, is the writer's
- * pid. */
+/* Whether the parent process has written the text, which in all versions begins with its pid. */
 static bool is_parents(struct reader *reader, char *item)
 {
     bool is = item != NULL && *item == PARENT;

@@ -51,9 +51,8 @@ struct exec_state {
     uint32_t serial;         /* serials of the slots begin behind the number */
 };
 
-/* Takes the sockets of the service manager, and the state of the master process that has started
- * us, if any; -1 after an emerg line. The variables are removed for the sake of children. To be
- * called before any descriptor is opened. */
+/* Takes the sockets of the service manager and the state of a starting master process, if any, and
+ * removes the variables; -1 after an emerg line. To be called before any descriptor is opened. */
 int exec_state_take(struct exec_state *state, struct log *log);
 /* Frees the memory, and closes everything not taken over. */
 void exec_state_done(struct exec_state *state);

@@ -28,8 +28,7 @@ void upgrade_link_check(const struct upgrade_link *link);
 
 /* Begins a message; the caller adds members before upgrade_link_send(). */
 void upgrade_link_begin(struct json *json);
-/* Ends and sends a message, with a descriptor (-1: without) owned by the caller; -1 with errno. A
- * gone process is no error. */
+/* Sends a message with the caller's descriptor or -1; -1 with errno, not for a gone process. */
 int upgrade_link_send(struct upgrade_link *link, struct json *json, int fd);
 /* Sends a message; a message that is not read in time is lost, with a log line. */
 void upgrade_link_tell(
@@ -38,6 +37,5 @@ void upgrade_link_tell(
  * or -1; false: none has come, or the link is closed. */
 bool upgrade_link_next(struct upgrade_link *link, struct json_value *message, int *fd);
 
-/* Sends the diagnostics of a failed start to the old process, and waits until they are read or a
- * few seconds are over. `link` may be -1. */
+/* Sends diagnostics of a failed start, and waits for seconds at most; `link` may be -1. */
 void upgrade_report(int link, const struct diag *diag);

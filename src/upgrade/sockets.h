@@ -24,8 +24,7 @@ struct upgrade_sockets {
 
 /* Writes the member "sockets"; `listeners` may be NULL. */
 void upgrade_sockets_write(struct json *json, const struct listeners *listeners);
-/* Replaces the list by the received list. A lack of memory shortens the list: at worst a path is
- * removed while a process listens. */
+/* Replaces the list; a lack of memory shortens it: at worst a path in use is removed. */
 void upgrade_sockets_read(struct upgrade_sockets *sockets, struct json_value list);
 void upgrade_sockets_free(struct upgrade_sockets *sockets);
 /* Whether the socket is in the list. */

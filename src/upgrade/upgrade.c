@@ -212,8 +212,7 @@ static const char *refuse_upgrade(const struct upgrade *upgrade, char text[DIAG_
     return text;
 }
 
-/* Makes the link, and starts the new process with `ends[1]`. NULL, or what has failed, with
- * errno. */
+/* Makes the link, and starts the new process; NULL, or the call that failed, with errno. */
 static const char *start(struct upgrade *upgrade, int ends[2])
 {
     struct execution *execution = &upgrade->execution;

@@ -71,11 +71,8 @@ struct upgrade {
 /* Takes operations, host, binary, pool, endpoints and clients of `from`, the link of `state`, if a
  * master process has started us, and the diagnostics of the pool's log. */
 void upgrade_init(struct upgrade *upgrade, const struct upgrade *from, struct exec_state *state);
-/* Asserts the invariants between two calls; messages of the other process are input and never
- * asserted. */
 void upgrade_check(const struct upgrade *upgrade);
-/* Begins an upgrade, or refuses it for the reason given (NULL: for reasons of its own). The new
- * process has `timeout_ms` (0: no limit) to serve. */
+/* Begins or refuses an upgrade (`refused`, or NULL), to serve within `timeout_ms` (0: no limit). */
 void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout_ms);
 /* Handles all received messages of the other process. */
 void upgrade_receive(struct upgrade *upgrade);
@@ -87,16 +84,14 @@ void upgrade_announce(struct upgrade *upgrade);
 void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *listeners);
 /* Makes the other process's workers rescan after the withdrawal of a worker of ours. */
 void upgrade_send_rescan(struct upgrade *upgrade);
-/* Tells the other process that it is the main process, once the service manager has been told:
- * the manager would ignore earlier messages of the process. Called in each wake-up while
- * `main_owed`. */
+/* Tells the other process that it is the main process, once the service manager knows, which
+ * would ignore earlier messages. Called in each wake-up while `main_owed`. */
 void upgrade_tell_main(struct upgrade *upgrade);
 /* Notes a child's exit: after the new process's exit the old process continues alone. */
 void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
 /* Begins the end of the daemon with open listeners: gives the queues to the other process, and
  * announces that ours are closed; the last process to close a unix socket removes the path. With
- * `both` the other process ends too, as the service manager ends the service and knows one process
- * alone. */
+ * `both` the other process ends too: the service manager knows one process alone. */
 void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both);
 /* Ends: the other process, if still running, becomes the main process. */
 void upgrade_ended(struct upgrade *upgrade);
