@@ -197,25 +197,20 @@ bool path_check(enum path_use use, const char *path, struct path_fault *fault)
 
 bool path_is_same(const char *a, const char *b)
 {
-    const char *name_a = strrchr(a, '/') + 1, *name_b = strrchr(b, '/') + 1;
+    const char *paths[] = { a, b }, *names[2];
     char directory[PATH_MAX];
     struct stat st[2];
 
-    assert(a[0] == '/' && b[0] == '/');
     if (strcmp(a, b) == 0)
         return true;
-    if (strcmp(name_a, name_b) != 0)
-        return false;
     for (int i = 0; i < 2; i++) {
-        const char *path = i == 0 ? a : b;
-        size_t n = directory_length(path);
-
-        if (n >= sizeof(directory))
+        names[i] = strrchr(paths[i], '/');
+        if (names[i] == NULL || names[i] - paths[i] + 1 >= PATH_MAX)
             return false;
-        memcpy(directory, path, n);
-        directory[n] = '\0';
+        snprintf(directory, sizeof(directory), "%.*s", (int)(names[i] - paths[i] + 1), paths[i]);
         if (stat(directory, &st[i]) == -1)
             return false;
     }
-    return st[0].st_dev == st[1].st_dev && st[0].st_ino == st[1].st_ino;
+    return strcmp(names[0], names[1]) == 0 && st[0].st_dev == st[1].st_dev &&
+           st[0].st_ino == st[1].st_ino;
 }

@@ -115,9 +115,9 @@ int masters_find(struct masters *masters, const struct core_settings *core, stru
     struct search search = { .masters = masters, .core = core };
 
     *masters = (struct masters) { .n = 0 };
-    pidfile_visit_quitting(core->pid, add_quitting, &search);
+    pidfile_visit_beside(core->pid, PIDFILE_QUIT_SUFFIX, add_quitting, &search);
     if (core->control != NULL)
-        pidfile_visit_quitting(core->control, add_quitting, &search);
+        pidfile_visit_beside(core->control, PIDFILE_QUIT_SUFFIX, add_quitting, &search);
     if (search.status == -1 || add_names(masters, core, MASTERS_FIRST, "") == -1 ||
         add_names(masters, core, MASTERS_OLD, PIDFILE_OLD_SUFFIX) == -1) {
         log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");

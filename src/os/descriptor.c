@@ -45,3 +45,13 @@ uint64_t descriptor_inode(int fd)
 
     return fd != -1 && fstat(fd, &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
+
+nlink_t descriptor_names(int fd, const char *path)
+{
+    struct stat open_file, named;
+
+    if (fstat(fd, &open_file) == -1 || lstat(path, &named) == -1 ||
+        open_file.st_dev != named.st_dev || open_file.st_ino != named.st_ino)
+        return 0;
+    return named.st_nlink;
+}

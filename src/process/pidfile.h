@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -29,53 +30,67 @@ struct pidfile {
     char second[PIDFILE_SUFFIX_MAX]; /* suffix of a second file with our pid, or "" */
 };
 
-/* Locks; -1 after an emerg line that names the process that has the lock, or had it when somebody
- * else deleted its file. */
+/* The text of a pid file: a number that is too long to be a pid still fits, and is shown whole. */
+struct pidfile_text {
+    char bytes[64];
+    pid_t pid; /* -1: the text is no pid */
+};
+
+/* Locks (pidfile_lock.c). */
+
+/* Locks; -1 after an emerg line that names the process that has the lock, or had it when its file
+ * was deleted. */
 int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log);
 /* Whether the lock's file is still the one that we have locked. */
 bool pidfile_is_locked(const struct pidfile *pidfile);
-/* Makes and locks the lock's file again where somebody else has deleted it; -1 after an emerg
- * line, with the lock as it was. */
+/* Makes and locks a deleted lock's file again; -1 after an emerg line, with the lock as it was. */
 int pidfile_lock_again(struct pidfile *pidfile, struct log *log);
-/* Whether `path`, however it is spelled, is that of this file. A second lock of the same file
- * would conflict with our own. */
+/* Whether `path`, however spelled, is this file's. A second lock of the same file would conflict
+ * with our own. */
 bool pidfile_is_at(const struct pidfile *pidfile, const char *path);
+/* Gives the lock up to the next start, and removes its file unless the other of two master processes
+ * has the lock too. */
+void pidfile_unlock(struct pidfile *pidfile, struct log *log);
+/* Closes the descriptor in a child; the lock stays the master's. */
+void pidfile_close_lock(struct pidfile *pidfile);
+/* Writes our pid into the lock's file, to be shown alone: a failure does no harm. */
+void pidfile_write_holder(int lock_fd);
+/* Whether any process has the lock of a pid file; *holder is its pid, or -1. */
+bool pidfile_is_taken(const char *path, pid_t *holder);
+/* Whether a process has the lock's deleted file open, as far as the system shows. */
+bool pidfile_has_deleted_lock(const char *pid_path, pid_t pid);
+/* Whether the pid in the pid file, or in the old master's of an upgrade, can be a master process's:
+ * the pid of a killed process may be reused. */
+bool pidfile_is_live(const char *path, pid_t pid);
+/* Whether the pid file has the pid of no master process. */
+bool pidfile_is_stale(const char *path);
+
+/* Reads a pid file; NULL, or the name of the call that failed, with errno. */
+const char *pidfile_read(const char *path, struct pidfile_text *text);
+/* Reads the pid in a file; -1 without a line where there is none. */
+pid_t pidfile_peek_pid(const char *path);
+/* Makes the name PATH and suffix; -1 with errno: the name is too long. */
+int pidfile_append(char name[PATH_MAX], const char *path, const char *suffix);
+/* Visits the files PATH, suffix and PID, each by its name in an open directory. */
+typedef void pidfile_visit(void *arg, pid_t pid, int directory, const char *name);
+void pidfile_visit_beside(const char *path, const char *suffix, pidfile_visit *visit, void *arg);
+
+/* The pid file (pidfile.c). */
+
 /* Writes our pid, unless the file that we have written still has it; -1 after an emerg line. */
 int pidfile_write_pid(struct pidfile *pidfile, struct log *log);
-/* The three steps of a process that leaves the path: our pid is at the second name too (which takes
- * the place of an earlier one), then there alone, and at last at the path alone again. -1 after an
- * emerg line. */
+/* The three steps of a process that leaves the path: our pid is at the second name too (replacing an
+ * earlier second name), then there alone, and at last at the path alone again. -1 after an emerg
+ * line. */
 int pidfile_add_name(struct pidfile *pidfile, const char *suffix, struct log *log);
 void pidfile_leave_path(struct pidfile *pidfile, struct log *log);
 int pidfile_restore_path(struct pidfile *pidfile, struct log *log);
 /* Removes the file of the second name, if it names us. */
 void pidfile_remove_second(struct pidfile *pidfile, struct log *log);
-/* Gives the lock up to the next start, of a pid file that has left the path. */
-void pidfile_unlock(struct pidfile *pidfile, struct log *log);
-/* Whether any process has the lock of a pid file; *holder is its pid, or -1. */
-bool pidfile_is_taken(const char *path, pid_t *holder);
-/* Whether a process has the lock's file open, which somebody else has deleted, as far as the system
- * shows it. */
-bool pidfile_has_deleted_lock(const char *pid_path, pid_t pid);
-/* Whether the number in the pid file, or in that of the old one of an upgrade, can be that of a
- * master process: if it was killed, it is perhaps somebody else's. */
-bool pidfile_is_live(const char *path, pid_t pid);
-/* Whether the pid file has the number of no master process. */
-bool pidfile_is_stale(const char *path);
-/* Visits the files PATH.quit.PID, each by its name in an open directory; `path` is that of a pid
- * file or of a control socket. */
-typedef void pidfile_visit(void *arg, pid_t pid, int directory, const char *name);
-void pidfile_visit_quitting(const char *path, pidfile_visit *visit, void *arg);
-/* Removes the files PATH.quit.PID of processes that were killed meanwhile; `path` is that of a pid
- * file or of a control socket, `pid_path` that of the pid file. */
-void pidfile_remove_stale(const char *path, const char *pid_path);
-/* Unlocks, and removes all files: the pid file only if we have written it and it still names
- * us, the lock's file unless the other of two master processes holds it too. */
+/* Unlocks, and removes all files; the pid file only if we have written it and it still names us. */
 void pidfile_release(struct pidfile *pidfile, struct log *log);
-/* Closes the descriptor in a child; the lock stays the master's. */
-void pidfile_close_lock(struct pidfile *pidfile);
-
-/* Reads the pid in a file; -1 without a line where there is none. */
-pid_t pidfile_peek_pid(const char *path);
+/* Removes the files PATH.quit.PID of processes that were killed meanwhile; `path` is a pid file's or
+ * a control socket's. */
+void pidfile_remove_stale(const char *path, const char *pid_path);
 /* Reads the pid in a file, for -s; -1 after a line that says what to do. */
 pid_t pidfile_read_pid(const char *path, struct log *log);

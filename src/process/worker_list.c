@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes and reads lists of workers. A list has records of one size: the machine's boot, the master
- * process, and the workers by their slots, whose records are overwritten when the slot has another
- * one. A worker that has ended keeps its record until then: its start is nobody else's.
+ * process, and the workers by slot. A slot's next worker overwrites the record of an ended worker:
+ * no other process has the same pid and start.
  *
- * Files that somebody else could have written are not read, and neither is one of another boot. A
- * master process that is killed between fork() and the line after it leaves a worker that no list
- * has. */
+ * Never reads files that another user could have written, or files of another boot. A master process
+ * killed between fork() and the line after it leaves a worker without a record. */
 #include "process/worker_list.h"
 
+#include "os/descriptor.h"
 #include "os/proc.h"
+#include "process/pidfile.h"
 #include "process/process_ops.h"
 #include "shm/slot.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,8 +40,7 @@ static void make_record(struct record *record, const char *text)
     snprintf(record->text, sizeof(record->text), "%-*.*s\n", RECORD - 1, RECORD - 1, text);
 }
 
-/* Makes the record that names this process; false where the system does not say when it was
- * started. */
+/* Makes the record of a process; false where the system does not tell the start. */
 static bool make_process_record(struct record *record, pid_t pid)
 {
     struct proc_stat stat;
@@ -54,7 +53,7 @@ static bool make_process_record(struct record *record, pid_t pid)
     return true;
 }
 
-/* Makes the record of this boot: starts are counted from it. */
+/* Makes the record of this boot, from which starts are counted. */
 static void make_boot_record(struct record *record)
 {
     char text[RECORD];
@@ -68,7 +67,7 @@ static bool write_record(int fd, unsigned i, const struct record *record)
     return pwrite(fd, record->text, RECORD, (off_t)i * RECORD) == RECORD;
 }
 
-/* Reads a record; false at the end, and where it has none. */
+/* Reads a record; false at the end. */
 static bool read_record(int fd, unsigned i, struct record *record)
 {
     if (pread(fd, record->text, RECORD, (off_t)i * RECORD) != RECORD)
@@ -77,17 +76,12 @@ static bool read_record(int fd, unsigned i, struct record *record)
     return true;
 }
 
-static int make_path_of(char path[PATH_MAX], const char *pid_path, pid_t pid)
+static int make_path(char path[PATH_MAX], const char *pid_path, pid_t master)
 {
-    if (snprintf(path, PATH_MAX, "%s" SUFFIX "%d", pid_path, (int)pid) < PATH_MAX)
-        return 0;
-    errno = ENAMETOOLONG;
-    return -1;
-}
+    char suffix[sizeof(SUFFIX) + 16];
 
-static int make_path(char path[PATH_MAX], const char *pid_path)
-{
-    return make_path_of(path, pid_path, process_ops->self());
+    snprintf(suffix, sizeof(suffix), SUFFIX "%d", (int)master);
+    return pidfile_append(path, pid_path, suffix);
 }
 
 /* Begins a list of this name: its descriptor, or -1 with errno. */
@@ -110,8 +104,8 @@ static int create_list(const char *path)
     return -1;
 }
 
-/* Whether this system ever tells when a process was started. A number alone could be another
- * process's by the time that a list is read. */
+/* Whether this system ever tells when a process was started. The pid alone could be reused by the
+ * time of a reading. */
 static bool starts_are_told(void)
 {
     struct proc_stat stat;
@@ -127,22 +121,13 @@ void worker_list_open(struct worker_list *list, const char *pid_path, struct log
     if (!starts_are_told())
         return;
     list->pid_path = strdup(pid_path);
-    if (list->pid_path != NULL && make_path(path, pid_path) == 0)
+    if (list->pid_path != NULL && make_path(path, pid_path, process_ops->self()) == 0)
         list->fd = create_list(path);
     if (list->fd == -1)
         log_write(log, LEVEL_ALERT, errno,
             "the list of workers \"%s" SUFFIX "%d\" cannot be written: if this process is killed, "
             "the next one will not know its workers",
             pid_path, (int)process_ops->self());
-}
-
-/* Whether the name still leads to the open file. */
-static bool is_at(int fd, const char *path)
-{
-    struct stat open_file, named;
-
-    return fstat(fd, &open_file) == 0 && lstat(path, &named) == 0 &&
-           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
 /* Copies the workers of a list. */
@@ -154,6 +139,14 @@ static void copy_workers(const struct worker_list *list, const struct worker_lis
         write_record(to->fd, i, &record);
 }
 
+/* Closes the list's file, wherever its name leads, and goes on with `next`. */
+static void replace_list(struct worker_list *list, const struct worker_list *next)
+{
+    descriptor_close(list->fd);
+    free(list->pid_path);
+    *list = *next;
+}
+
 void worker_list_take_over(struct worker_list *list, pid_t from, struct log *log)
 {
     struct worker_list next;
@@ -163,36 +156,42 @@ void worker_list_take_over(struct worker_list *list, pid_t from, struct log *log
         return;
     worker_list_open(&next, list->pid_path, log);
     copy_workers(list, &next);
-    if (next.fd != -1 && make_path_of(path, list->pid_path, from) == 0)
+    if (next.fd != -1 && make_path(path, list->pid_path, from) == 0)
         unlink(path);
-    close(list->fd);
-    free(list->pid_path);
-    *list = next;
+    replace_list(list, &next);
+}
+
+/* Makes the list again where its name no longer leads to it. */
+static void renew_list(struct worker_list *list, struct log *log)
+{
+    struct worker_list next;
+    char path[PATH_MAX];
+
+    if (list->fd == -1 || make_path(path, list->pid_path, process_ops->self()) == -1 ||
+        descriptor_names(list->fd, path) > 0)
+        return;
+    log_write(
+        log, LEVEL_ALERT, 0, "the list \"%s\" of workers was deleted: it is made again", path);
+    worker_list_open(&next, list->pid_path, log);
+    copy_workers(list, &next);
+    if (next.fd != -1)
+        replace_list(list, &next);
+    else
+        free(next.pid_path); /* the next reload tries again */
 }
 
 void worker_list_move(struct worker_list *list, const char *pid_path, struct log *log)
 {
     struct worker_list next;
-    char path[PATH_MAX] = "";
 
     if (list->pid_path == NULL)
         return;
     if (strcmp(list->pid_path, pid_path) == 0) {
-        if (list->fd == -1 || make_path(path, pid_path) == -1 || is_at(list->fd, path))
-            return;
-        log_write(
-            log, LEVEL_ALERT, 0, "the list \"%s\" of workers was deleted: it is made again", path);
+        renew_list(list, log);
+        return;
     }
     worker_list_open(&next, pid_path, log);
     copy_workers(list, &next);
-    if (path[0] != '\0' && next.fd == -1) { /* the next reload tries again */
-        free(next.pid_path);
-        return;
-    }
-    if (path[0] != '\0') { /* the name is that of the next one */
-        close(list->fd);
-        list->fd = -1;
-    }
     worker_list_close(list);
     *list = next;
 }
@@ -211,15 +210,12 @@ void worker_list_close(struct worker_list *list)
     char path[PATH_MAX];
 
     worker_list_tidy(list);
-    if (list->fd != -1 && make_path(path, list->pid_path) == 0)
+    if (list->fd != -1 && make_path(path, list->pid_path, process_ops->self()) == 0)
         unlink(path);
-    if (list->fd != -1)
-        close(list->fd);
-    free(list->pid_path);
-    *list = (struct worker_list) { .fd = -1 };
+    replace_list(list, &(struct worker_list) { .fd = -1 });
 }
 
-/* Whether the process lives that the record names; *pid is its pid, *handle what it is held by. */
+/* Opens a handle of the process that a record names; false where the process has ended. */
 static bool open_process(const struct record *record, pid_t *pid, int *handle)
 {
     struct proc_stat stat;
@@ -239,8 +235,8 @@ static bool open_process(const struct record *record, pid_t *pid, int *handle)
     return false;
 }
 
-/* Whether only we can have written the file. */
-static bool is_ours(int fd)
+/* Whether only our user can have written the file. */
+static bool is_our_list(int fd)
 {
     struct stat st;
 
@@ -248,9 +244,17 @@ static bool is_ours(int fd)
            (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
+/* A visit to workers that live. */
+struct list_visit {
+    worker_list_visit *visit; /* or NULL */
+    void *arg;
+    bool in_use; /* visits lists of living master processes too, but for our own */
+    bool tidy;   /* removes lists of which no process lives */
+    unsigned living;
+};
+
 /* Visits the workers of a list, and returns how many live. */
-static int visit_workers(
-    int fd, pid_t master, void (*visit)(void *arg, const struct left_worker *left), void *arg)
+static int visit_workers(int fd, pid_t master, const struct list_visit *visit)
 {
     struct left_worker left = { .master = master };
     struct record record;
@@ -261,23 +265,21 @@ static int visit_workers(
             continue;
         n++;
         left.slot = i - RECORD_WORKERS;
-        if (visit != NULL)
-            visit(arg, &left);
+        if (visit->visit != NULL)
+            visit->visit(visit->arg, &left);
         process_ops->handle_close(left.handle);
     }
     return n;
 }
 
-/* Visits the workers and returns how many live; -1: the list is in use, or not a list of ours. With
- * `in_use` only our own list is. */
-static int visit_list(
-    int fd, bool in_use, void (*visit)(void *arg, const struct left_worker *left), void *arg)
+/* Visits the workers and returns how many live; -1: the list is in use, or not a list of ours. */
+static int visit_list(int fd, const struct list_visit *visit)
 {
     struct record boot, written, record;
     pid_t master = 0;
     int handle;
 
-    if (!is_ours(fd) || !read_record(fd, RECORD_BOOT, &written) ||
+    if (!is_our_list(fd) || !read_record(fd, RECORD_BOOT, &written) ||
         !read_record(fd, RECORD_MASTER, &record))
         return -1;
     make_boot_record(&boot);
@@ -285,75 +287,68 @@ static int visit_list(
         return 0;
     if (open_process(&record, &master, &handle)) {
         process_ops->handle_close(handle);
-        if (!in_use || master == process_ops->self())
+        if (!visit->in_use || master == process_ops->self())
             return -1;
     }
-    return visit_workers(fd, master, visit, arg);
+    return visit_workers(fd, master, visit);
 }
 
-/* Visits all lists beside the pid file, and with `tidy` removes those of which no process lives;
- * returns how many workers live. */
-static unsigned visit_lists(const char *pid_path, bool tidy, bool in_use,
-    void (*visit)(void *arg, const struct left_worker *left), void *arg)
+static int open_list(int directory, const char *name)
 {
-    const char *slash = strrchr(pid_path, '/'), *base = slash != NULL ? slash + 1 : pid_path;
-    char folder[PATH_MAX], prefix[PATH_MAX];
-    unsigned n = 0;
-    struct dirent *entry;
-    DIR *dir;
-
-    snprintf(folder, sizeof(folder), "%.*s", slash != NULL ? (int)(base - pid_path) : 1,
-        slash != NULL ? pid_path : ".");
-    snprintf(prefix, sizeof(prefix), "%s" SUFFIX, base);
-    dir = opendir(folder);
-    while (dir != NULL && (entry = readdir(dir)) != NULL) {
-        int fd, living;
-
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
-            continue;
-        fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        if (fd == -1)
-            continue;
-        living = visit_list(fd, in_use, visit, arg);
-        if (tidy && living == 0)
-            unlinkat(dirfd(dir), entry->d_name, 0);
-        n += living > 0 ? (unsigned)living : 0;
-        close(fd);
-    }
-    if (dir != NULL)
-        closedir(dir);
-    return n;
+    return openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-unsigned worker_list_find_left(const struct worker_list *list,
-    void (*visit)(void *arg, const struct left_worker *left), void *arg)
+static void visit_list_file(void *arg, pid_t master, int directory, const char *name)
 {
-    return list->pid_path != NULL ? visit_lists(list->pid_path, false, false, visit, arg) : 0;
+    struct list_visit *visit = arg;
+    int fd = open_list(directory, name), living;
+
+    (void)master;
+    if (fd == -1)
+        return;
+    living = visit_list(fd, visit);
+    if (visit->tidy && living == 0)
+        unlinkat(directory, name, 0);
+    visit->living += living > 0 ? (unsigned)living : 0;
+    close(fd);
 }
 
-unsigned worker_list_find_others(const struct worker_list *list,
-    void (*visit)(void *arg, const struct left_worker *left), void *arg)
+/* Visits all lists beside the pid file, and returns how many workers live. */
+static unsigned visit_lists(const struct worker_list *list, struct list_visit visit)
 {
-    return list->pid_path != NULL ? visit_lists(list->pid_path, false, true, visit, arg) : 0;
+    if (list->pid_path != NULL)
+        pidfile_visit_beside(list->pid_path, SUFFIX, visit_list_file, &visit);
+    return visit.living;
+}
+
+unsigned worker_list_find_left(const struct worker_list *list, worker_list_visit *visit, void *arg)
+{
+    return visit_lists(list, (struct list_visit) { .visit = visit, .arg = arg });
+}
+
+unsigned worker_list_find_others(
+    const struct worker_list *list, worker_list_visit *visit, void *arg)
+{
+    return visit_lists(list, (struct list_visit) { .visit = visit, .arg = arg, .in_use = true });
 }
 
 void worker_list_tidy(const struct worker_list *list)
 {
-    if (list->pid_path != NULL)
-        visit_lists(list->pid_path, true, false, NULL, NULL);
+    visit_lists(list, (struct list_visit) { .tidy = true });
 }
 
 bool worker_list_has_survived(const char *pid_path, pid_t master)
 {
+    const struct list_visit none = { .visit = NULL };
     char path[PATH_MAX];
     bool survived;
     int fd = -1;
 
-    if (make_path_of(path, pid_path, master) == 0)
-        fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (make_path(path, pid_path, master) == 0)
+        fd = open_list(AT_FDCWD, path);
     if (fd == -1)
         return false;
-    survived = visit_list(fd, false, NULL, NULL) != -1;
+    survived = visit_list(fd, &none) != -1;
     close(fd);
     return survived;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of a master process's workers, for the next master process: when one is killed, its
- * workers go on until their sessions have ended, and nobody would know of them.
+/* The list of a master process's workers, for the next master process: workers of a killed master
+ * process go on until their sessions have ended.
  *
- * The list is a file beside the pid file, PATH.workers.PID, which only the master process writes:
- * once for each worker that it forks. A process is named by its pid and its start, so that another
- * one with the same pid is never taken for it. Whoever reads a list looks the process up, holding
- * its handle: nothing is believed that the kernel does not confirm. Where the system cannot confirm
- * it no list is written, silently, and a start knows nothing of such workers. */
+ * The list is a file beside the pid file, PATH.workers.PID, written by the master process alone, for
+ * each worker that it forks. A process is named by pid and start, so that a reused pid is never
+ * mistaken. A reader opens the process's handle, and believes nothing that the kernel does not
+ * confirm. A system that cannot confirm gets no list, silently, and a start knows no such
+ * workers. */
 #pragma once
 
 #include "base/log.h"
@@ -18,17 +18,15 @@ struct worker_list {
     int fd;         /* our list; -1: there is none */
 };
 
-/* Begins this process's list; without one, after an alert line, the next master process knows
- * nothing of our workers. */
+/* Begins this process's list; a failure is an alert line. */
 void worker_list_open(struct worker_list *list, const char *pid_path, struct log *log);
-/* Takes the list to the pid file's new path, if it is one, and makes it again where somebody else
- * has deleted it. */
+/* Moves the list to the pid file's new path, and makes a deleted list again. */
 void worker_list_move(struct worker_list *list, const char *pid_path, struct log *log);
-/* Takes the list of another process over, whose workers are ours from now on. */
+/* Takes over the list of another process, whose workers are ours from now on. */
 void worker_list_take_over(struct worker_list *list, pid_t from, struct log *log);
-/* Adds a worker that was just forked, in the place of who has had its slot. */
+/* Adds a worker that was just forked, in the place of the slot's previous worker. */
 void worker_list_add(const struct worker_list *list, unsigned slot, pid_t pid);
-/* Removes the list: all workers have ended. Lists of which no process lives go too. */
+/* Removes the list, as all workers have ended, and all lists of which no process lives. */
 void worker_list_close(struct worker_list *list);
 
 /* A worker whose master process was killed. */
@@ -38,15 +36,16 @@ struct left_worker {
     int handle; /* open during the visit */
 };
 
-/* Visits the workers that live of each list beside ours whose master process does not. Returns how
+typedef void worker_list_visit(void *arg, const struct left_worker *left);
+
+/* Visits the living workers of each list beside ours whose master process has ended. Returns how
  * many; `visit` may be NULL. */
-unsigned worker_list_find_left(const struct worker_list *list,
-    void (*visit)(void *arg, const struct left_worker *left), void *arg);
-/* Visits those too whose master process lives, or has not quite ended, but for our own. */
-unsigned worker_list_find_others(const struct worker_list *list,
-    void (*visit)(void *arg, const struct left_worker *left), void *arg);
+unsigned worker_list_find_left(const struct worker_list *list, worker_list_visit *visit, void *arg);
+/* Visits the workers of living master processes too, but for our own. */
+unsigned worker_list_find_others(
+    const struct worker_list *list, worker_list_visit *visit, void *arg);
 /* Removes the lists of which no process lives. */
 void worker_list_tidy(const struct worker_list *list);
-/* Whether the list of this master process is still there although the process has ended: another
- * one that has its number is none of ours. */
+/* Whether the list of this master process is still there although the process has ended: a process
+ * that has the pid now is none of ours. */
 bool worker_list_has_survived(const char *pid_path, pid_t master);
