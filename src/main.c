@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 
     if (process_fill_standard() == -1)
         return EXIT_FAILURE;
-    signals_reset();
+    process_ops->reset_handlers();
     process_end_as_first();
     log_init_plain(&log, &standard_error, "forkbeard");
     if (cmdline_parse(&cmdline, argc, argv, &log) == 0)

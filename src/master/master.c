@@ -49,7 +49,7 @@ void master_end(struct master *master, bool gracefully)
     running = master->phase == MASTER_RUNS;
     master_set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
     /* a waiting reload, or a SIGHUP from before the command, takes no end back */
-    signals_admit();
+    process_ops->admit_signals();
     signals_take(COMMAND_RELOAD, NULL);
     master->commands.requested &= ~(1u << COMMAND_RELOAD);
     reload_cancel(master);
@@ -185,8 +185,9 @@ static void run(struct master *master)
         if ((given >> COMMAND_REAP & 1) != 0) {
             signals_take(COMMAND_REAP, NULL);
             pool_reap(pool);
-            signals_admit();   /* a resume may have been sent before the last worker ended */
-            signals_pending(); /* looked at now */
+            process_ops
+                ->admit_signals(); /* a resume may have been sent before the last worker ended */
+            signals_pending();     /* looked at now */
             given |= signals_any();
         }
         if ((given >> COMMAND_CHANNEL & 1) != 0) {
@@ -294,7 +295,7 @@ int master_main(struct start *start)
     exec_state_done(&start->inheritance);
     if (master.failed) {
         code = is_newer ? EXIT_FAILURE : log_exit_code(&master.log);
-        process_background_failed(master.background, code);
+        process_ready_tell(master.background, (unsigned char)code);
     }
     return code;
 }

@@ -131,7 +131,7 @@ static struct leaving *copy_for_exit(const struct log *log, const struct pidfile
 {
     struct leaving *leaving = malloc(sizeof(*leaving));
 
-    if (leaving == NULL || process_ready_open(leaving->ends) == -1) {
+    if (leaving == NULL || descriptor_pipe(leaving->ends, 0) == -1) {
         free(leaving);
         return NULL;
     }

@@ -8,7 +8,6 @@
 #include "master/master.h"
 #include "net/listener_open.h"
 #include "net/listener_socket.h"
-#include "process/address_check.h"
 #include "process/await.h"
 #include "process/config_check.h"
 #include "process/configuration.h"
@@ -63,7 +62,7 @@ int start_test(const struct cycle_options *options, bool quiet, bool dump, struc
         fprintf(stderr, "forkbeard: configuration file %s test failed\n", options->conf);
         return log_exit_code(log);
     }
-    address_check(cycle, log, STDERR_FILENO);
+    config_check_addresses(cycle, log, STDERR_FILENO);
     if (!quiet)
         fprintf(stderr,
             "forkbeard: the configuration file %s syntax is ok\n"
@@ -236,7 +235,7 @@ static int run_single(struct start *start)
         configuration_change_hooks(&accepted, NULL, &log);
     } else {
         status = log_exit_code(&log);
-        process_background_failed(start->background, status);
+        process_ready_tell(start->background, (unsigned char)status);
     }
     close_unused_listeners(cycle, &log);
     notify_wait(&log, process_ops->pause);
@@ -300,7 +299,7 @@ static int undo_daemon_start(struct start *start, struct diag *told)
     /* the lines tell of an upgrade, and the old process shows them */
     int code = start->inheritance.link == -1 ? log_exit_code(&start->log) : EXIT_FAILURE;
 
-    process_background_failed(start->background, code);
+    process_ready_tell(start->background, (unsigned char)code);
     upgrade_report(start->inheritance.link, told);
     diag_destroy(&told);
     if (start->cycle != NULL)
@@ -333,7 +332,7 @@ int start_daemon(
     if (child == 0 && prepare_daemon(&start, log) == 0)
         return run_by_role(&start, argv);
     if (child > 0) { /* the daemon goes on in the background */
-        status = process_background_wait(start.background);
+        status = process_ready_wait(start.background);
         start.background = -1;
         undo_daemon_start(&start, told);
         return status;

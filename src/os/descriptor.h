@@ -19,5 +19,6 @@ void descriptor_discard(int fd);
 int descriptor_set_inherited(int fd, bool inherited);
 /* Returns the inode of an open descriptor; 0 for a closed descriptor, or -1. */
 uint64_t descriptor_inode(int fd);
-/* Returns how many names the open file has, `path` among them; 0: the path leads to another file. */
+/* Returns how many names the open file has, `path` among them; 0: the path leads to another
+ * file. */
 nlink_t descriptor_names(int fd, const char *path);

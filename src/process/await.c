@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks again and again whether a lock or an address has become free, at growing intervals. The
- * first look that finds it free costs no time. */
+/* Tries again and again whether a lock or an address has become free, at growing intervals. No time
+ * is lost if the first try finds it free. */
 #include "process/await.h"
 
 #include "base/log_target.h"
@@ -16,10 +16,10 @@
 #define FIRST_MS 10
 #define LONGEST_MS 320
 
-/* Logs what is waited for, and shows it on the terminal that we are started from, unless the log
- * ends there: nothing else is seen for as long. */
+/* Logs the reason of a wait, and shows it on the terminal that we are started from, unless the log
+ * does so. */
 PRINTF_FORMAT(2, 3)
-static void note(struct log *log, const char *format, ...)
+static void log_wait(struct log *log, const char *format, ...)
 {
     char text[512];
     va_list args;
@@ -35,7 +35,7 @@ static void note(struct log *log, const char *format, ...)
         dprintf(STDERR_FILENO, "forkbeard: %s, trying again for %d ms\n", text, AWAIT_MS);
 }
 
-/* Sleeps until the next look; false when there is to be none. */
+/* Sleeps until the next try; false: the time is over, or the process is to end. */
 static bool sleep_between(int *waited_ms, int *pause_ms)
 {
     if (*waited_ms >= AWAIT_MS || !signals_sleep(*pause_ms))
@@ -53,13 +53,13 @@ void await_lock(const char *path, struct log *log)
 
     if (!pidfile_is_taken(path, &holder))
         return;
-    note(log, "master process %d has the pid file \"%s\"", (int)holder, path);
+    log_wait(log, "master process %d has the pid file \"%s\"", (int)holder, path);
     /* at short intervals: the process may release it at once, and clients wait */
     while (pidfile_is_taken(path, &holder) && sleep_between(&waited_ms, &(int) { FIRST_MS }))
         continue;
 }
 
-static const struct listener *find_taken(
+static const struct listener *find_taken_address(
     const struct listeners *listeners, const struct adopted *adopted, struct log *log)
 {
     const struct listener *listener;
@@ -73,12 +73,13 @@ static const struct listener *find_taken(
 void await_addresses(
     const struct listeners *listeners, const struct adopted *adopted, struct log *log)
 {
-    const struct listener *taken = find_taken(listeners, adopted, log);
+    const struct listener *taken = find_taken_address(listeners, adopted, log);
     int waited_ms = 0, pause_ms = FIRST_MS;
 
     if (taken == NULL)
         return;
-    note(log, "another process listens on %s", taken->text);
-    while (sleep_between(&waited_ms, &pause_ms) && find_taken(listeners, adopted, log) != NULL)
+    log_wait(log, "another process listens on %s", taken->text);
+    while (
+        sleep_between(&waited_ms, &pause_ms) && find_taken_address(listeners, adopted, log) != NULL)
         continue;
 }

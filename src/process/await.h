@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A start waits for a short time: a master process that was told to quit has the pid file's lock
- * and the addresses until its workers have released them. A signal that ends a process ends the
- * waiting. Nothing is taken here: whoever does so reports what is still in the way. */
+/* Short waits of a start: a master process that was told to quit has the pid file's lock and the
+ * addresses until its workers have released them. A signal to end this process ends the wait. Never
+ * takes the lock or an address: the caller does, and reports failures. */
 #pragma once
 
 #include "net/adopted.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bells of a generation's workers: opened and closed together by the master, rung by
- * workers. */
+/* Opens and closes a generation's bells together, in the master, and rings them, in workers. */
 #include "process/bells.h"
 
 #include "os/wakeup.h"

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bells: one for each worker of a generation, by which any other of them wakes it. The master opens
- * them before the first fork, so that every worker inherits all, one that replaces another too; it
- * rings none. A bell carries no data, and its count means nothing: all workers can write it. */
+/* Bells of a generation's workers, by which workers wake each other. The master opens all bells
+ * before the first fork, so that every worker inherits all, replacements too, and rings none. A
+ * bell carries no data, and its count means nothing: all workers can write it. */
 #pragma once
 
 #include <stdbool.h>
 
 struct bells {
-    int *fds; /* descriptors that are watched, by the worker's number among worker_processes, and
-                 behind them, if they are others, those that ring; NULL: no bells */
+    int *fds; /* watched descriptors, by the worker's number among worker_processes, followed by
+                 ringing descriptors, if these differ; NULL: no bells */
     unsigned n;
     unsigned fd_n; /* all descriptors */
 };
 
-/* More workers than this have none: each keeps a descriptor for every other. */
+/* More workers have no bells: each worker keeps the descriptors of all. */
 #define BELLS_MAX 256
 
-/* Opens n bells, or none where it cannot be (no descriptors, no memory): nothing depends on them
- * but how soon a worker wakes. */
+/* Opens n bells, or none (no descriptors, no memory): only the delay of wake-ups depends on
+ * bells. */
 void bells_open(struct bells *bells, unsigned n);
 void bells_close(struct bells *bells);
 
-/* Rings; never waits. A count that somebody has filled up is emptied first. */
+/* Rings, and never waits. A full count is emptied first. */
 void bells_ring(const struct bells *bells, unsigned i);
-/* Empties the count of a bell that has rung. */
+/* Empties the count of a rung bell. */
 void bells_quiet(const struct bells *bells, unsigned i);

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The channel between the master and one worker: messages, of which the master's may have a
- * descriptor. Its end-of-file shows a worker that the master has exited, because no other process
- * has the master's end. Neither end ever waits for the other, and neither trusts what it receives:
- * kind and argument may be any number. */
+/* The channel between the master and one worker: messages, with a descriptor in some of the
+ * master's. Its end-of-file shows a worker that the master has exited, because no other process has
+ * the master's end. Neither end ever waits for the other, or trusts a message: kind and argument
+ * may be any number.
+ *
+ * The master has an end for each worker, and a worker has one. Messages for a full channel, whose
+ * other end does not read, are kept: a kind without an argument as a bit, anything else by the
+ * owner. So nothing grows, and nothing is allocated. */
 #pragma once
+
+#include "base/token_bucket.h"
+#include "event/timer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,3 +76,56 @@ int channel_open_inbox(int ends[2]);
 int channel_send(int fd, const struct channel_message *message);
 /* Receives the next message. */
 enum channel_status channel_receive(int fd, struct channel_message *message);
+
+struct channel_end;
+
+struct channel_end_ops {
+    /* Handles a message, and takes its descriptor. Returns the rule that the message breaks, or
+     * NULL. */
+    const char *(*handle)(struct channel_end *end, struct channel_message *message);
+    /* Sends the owner's messages with arguments; false: the channel is full. */
+    bool (*send_more)(struct channel_end *end);
+    /* A message could not be sent, and is lost. */
+    void (*failed)(struct channel_end *end, int error);
+    uint32_t first;   /* kinds that are sent before all others, a bit each */
+    uint32_t limited; /* kinds that are sent at most every CHANNEL_END_LIMITED_MS, a bit each */
+    bool is_trusted;  /* the other end */
+};
+
+#define CHANNEL_END_LIMITED_MS 20
+
+struct channel_end {
+    int fd; /* -1: the end is closed, and sends nothing */
+    const struct channel_end_ops *ops;
+    struct timers *timers;
+    uint32_t unsent;     /* kinds that wait, a bit each: the channel is full, or it is too soon */
+    uint64_t limited_ms; /* when limited kinds were sent last */
+    bool more;           /* the owner has more to send */
+    struct timer retry;
+    struct token_bucket received; /* messages that the other end may send */
+};
+
+/* Opens an end by a descriptor that stays the caller's. */
+void channel_end_open(
+    struct channel_end *end, int fd, const struct channel_end_ops *ops, struct timers *timers);
+/* Closes the end, if open, but not the descriptor; waiting messages are lost. */
+void channel_end_close(struct channel_end *end);
+
+/* Sends a message without an argument, now or when there is room; a second of the kind that waits
+ * is the same. Waiting kinds are sent in the order of their numbers, after the `first` kinds. */
+void channel_end_send(struct channel_end *end, enum channel_message_kind kind);
+/* Calls send_more(), now and, while the channel is full, later. */
+void channel_end_send_more(struct channel_end *end);
+/* Calls send_more() a little later. */
+void channel_end_retry(struct channel_end *end);
+/* Sends a message, once; false: the channel is full. */
+bool channel_end_try(struct channel_end *end, const struct channel_message *message);
+/* Sends all waiting kinds, limited or not, as far as there is room. */
+void channel_end_flush(struct channel_end *end);
+
+/* Whether a message of this kind waits. */
+bool channel_end_is_unsent(const struct channel_end *end, enum channel_message_kind kind);
+
+/* Receives and handles so many messages at most. CHANNEL_DONE: more may wait; CHANNEL_BROKEN: the
+ * last received message has broken *rule. */
+enum channel_status channel_end_receive(struct channel_end *end, unsigned most, const char **rule);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The part of a protocol that a thread runs, in the checked mode: a stack of scopes, of which the
- * last is the innermost; and the list of this process's workers that are checked. Both are the
- * process's own state, because a call on a handle that may be wrong has no other way to them. */
+/* The part of a protocol that a thread runs, in the checked mode: a stack of scopes, with the
+ * innermost last; and the list of this process's checked workers. Both are the process's own state,
+ * because a call on a wrong handle has no other way to them. */
 #pragma once
 
 #include <bsd/sys/queue.h>
@@ -16,7 +16,7 @@ struct fb_protocol;
 
 SLIST_HEAD(checked_list, checked);
 
-/* Kinds of places that a protocol's code runs in. */
+/* Kinds of places of a protocol's code. */
 enum checked_place {
     CHECKED_CALLBACK, /* a worker's: calls are allowed */
     CHECKED_CONF,     /* conf_done or `set` */
@@ -39,7 +39,7 @@ struct checked_scope {
     unsigned mistakes;                  /* reported within it */
 };
 
-/* Enters a scope, which is the caller's until it is left. */
+/* Enters a scope, the caller's until checked_scope_leave(). */
 void checked_scope_enter(struct checked_scope *scope);
 void checked_scope_leave(struct checked_scope *scope);
 /* Returns this thread's innermost scope, or NULL. */

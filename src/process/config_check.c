@@ -6,8 +6,6 @@
 
 #include "base/clock.h"
 #include "os/memory.h"
-#include "process/descriptors.h"
-#include "process/name_check.h"
 #include "process/process_ops.h"
 #include "process/signals.h"
 #include "settings/check.h"
@@ -20,21 +18,11 @@
 #include <sys/wait.h>
 #include <sysexits.h>
 
-/* Memory that the child is given. The parent frees it once it has reaped the child. */
-struct config_child {
-    struct cycle_options options;
-    struct log *log;
-    int excerpts;
-    struct descriptors allowed; /* descriptors that it keeps */
-    bool asks;
-    const struct zone *known;
-    pid_t parent;
-};
-
 static void add_log(struct descriptors *allowed, const struct log *log)
 {
     for (; log != NULL; log = log->also)
-        descriptors_add_targets(allowed, log->targets, log->target_n);
+        for (unsigned i = 0; i < log->target_n; i++)
+            descriptors_add_target(allowed, &log->targets[i]);
 }
 
 /* Unloads the modules, so that what a destructor does wrong is reported too. */
@@ -50,35 +38,30 @@ static void unload_modules(struct cycle *cycle, struct check_progress *progress)
     }
 }
 
-/* Detaches the child from its parent: no signal handler of the parent's role is left, and the
- * child does not outlive the parent. */
-static void become_child(pid_t parent)
-{
-    signals_reset();
-    process_ignore_pipe();
-    if (process_ops->parent() != parent)
-        process_ops->exit(EXIT_FAILURE);
-}
-
-/* Frees the cycle too: in a simulation the child's memory does not go with it. */
+/* Detaches the child from its parent: no signal handler of the parent's role is left, and the child
+ * does not outlive the parent. Frees the cycle too: in a simulation the child's memory does not go
+ * with it. */
 static NORETURN void check_in_child(void *arg)
 {
-    struct config_child *child = arg;
+    struct config_check *check = arg;
     int code = EXIT_SUCCESS;
     struct cycle *cycle;
 
-    become_child(child->parent);
-    descriptors_close_others(&child->allowed);
+    process_ops->reset_handlers();
+    process_ignore_pipe();
+    if (process_ops->parent() != check->parent)
+        process_ops->exit(EXIT_FAILURE);
+    descriptors_close_others(&check->allowed);
     process_ops->set_title("configuration check", "");
-    cycle = cycle_load(&child->options, child->log, child->excerpts);
-    if (cycle != NULL && child->asks)
-        name_check_run(cycle, child->known, child->log, child->excerpts);
+    cycle = cycle_load(&check->options, check->log, check->excerpts);
+    if (cycle != NULL && check->asks)
+        config_check_names(cycle, check->known, check->log, check->excerpts);
     if (cycle != NULL)
-        unload_modules(cycle, child->options.progress);
+        unload_modules(cycle, check->progress);
     else
-        code = log_exit_code(child->log);
+        code = log_exit_code(check->log);
     cycle_destroy(&cycle);
-    child->options.progress->done = true;
+    check->progress->done = true;
     process_ops->exit(code);
 }
 
@@ -127,86 +110,57 @@ void config_check_done(struct config_check *check)
     check_answers_destroy(&check->answers);
 }
 
-/* The child has gone, or was never there: its answers alone stay. */
+/* Forgets all of a child that has gone, or was never there, but its answers. */
 static void forget_child(struct config_check *check)
 {
     if (check->progress != NULL)
         munmap(check->progress, sizeof(*check->progress));
-    if (check->child != NULL)
-        descriptors_done(&check->child->allowed);
-    free(check->child);
+    descriptors_done(&check->allowed);
     *check = (struct config_check) { .answers = check->answers };
 }
 
-/* Makes the memory that the child is given; -1 without memory. */
-static int prepare_child(
-    struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts)
-{
-    struct config_child *child = malloc(sizeof(*child));
-
-    if (child == NULL)
-        return -1;
-    *child = (struct config_child) {
-        .options = *options,
-        .log = log,
-        .excerpts = excerpts,
-        .parent = process_ops->self(),
-        .asks = check->asks,
-        .known = check->known,
-    };
-    child->options.progress = check->progress;
-    child->options.answers = check->answers;
-    descriptors_add(&child->allowed, excerpts);
-    add_log(&child->allowed, log);
-    if (check->known != NULL)
-        descriptors_add(&child->allowed, check->known->segment.fd);
-    check->child = child;
-    return child->allowed.failed ? -1 : 0;
-}
-
-static int fork_check(struct config_check *check)
-{
-    check->pid = process_ops->fork(PROCESS_CHECK, check_in_child, check->child);
-    if (check->pid == -1)
-        return -1;
-    /* the checking child writes there, and no worker that is forked meanwhile */
-    os_inherited_never(check->progress, sizeof(*check->progress));
-    check_answers_keep_private(check->answers);
-    return 0;
-}
-
-/* Makes the memory that is shared with the child; -1 with errno. */
-static int share_memory(struct config_check *check)
+/* Makes the memory shared with the child, and notes the descriptors that the child keeps; -1
+ * without memory. */
+static int prepare_child(struct config_check *check)
 {
     struct check_progress *progress =
         mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (progress == MAP_FAILED)
         return -1;
-    check->progress = progress;
-    check->answers = check_answers_create();
-    return check->answers != NULL ? 0 : -1;
+    check->options.progress = check->progress = progress;
+    check->options.answers = check->answers = check_answers_create();
+    descriptors_add(&check->allowed, check->excerpts);
+    add_log(&check->allowed, check->log);
+    if (check->known != NULL)
+        descriptors_add(&check->allowed, check->known->segment.fd);
+    return check->answers == NULL || check->allowed.failed ? -1 : 0;
 }
 
 int config_check_begin(
     struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts)
 {
-    int status = -1;
+    const char *failure = "no memory to check the configuration";
 
     assert(check->pid == 0 && check->progress == NULL && check->answers == NULL);
-    if (share_memory(check) == -1 || prepare_child(check, options, log, excerpts) == -1) {
-        log_write(log, LEVEL_EMERG, errno, "no memory to check the configuration");
-    } else {
-        status = fork_check(check);
-        if (status == -1)
-            log_write(log, LEVEL_EMERG, errno, "fork() failed while checking the configuration");
+    check->options = *options;
+    check->log = log;
+    check->excerpts = excerpts;
+    check->parent = process_ops->self();
+    if (prepare_child(check) == 0) {
+        failure = "fork() failed while checking the configuration";
+        check->pid = process_ops->fork(PROCESS_CHECK, check_in_child, check);
     }
-    if (status == -1) {
-        check->pid = 0;
-        forget_child(check);
-        config_check_done(check);
+    if (check->pid > 0) {
+        /* the checking child writes there, and no worker that is forked meanwhile */
+        os_inherited_never(check->progress, sizeof(*check->progress));
+        check_answers_keep_private(check->answers);
+        return 0;
     }
-    return status;
+    log_write(log, LEVEL_EMERG, errno, "%s", failure);
+    forget_child(check);
+    config_check_done(check);
+    return -1;
 }
 
 void config_check_kill(struct config_check *check)
@@ -238,23 +192,19 @@ int config_check_end(struct config_check *check, int status, const char *conf, s
     return verdict;
 }
 
-static uint64_t now_ms(void)
-{
-    struct clock clock = { .mono_ms = 0 };
-
-    process_ops->read_clock(&clock);
-    return clock.mono_ms;
-}
-
 /* Waits for the process itself: foreign code may close any descriptor. */
 static int wait_for_child(struct config_check *check)
 {
     int handle = process_ops->handle_open(check->pid);
-    uint64_t deadline = now_ms() + CONFIG_CHECK_MS;
+    struct clock clock = { .mono_ms = 0 };
+    uint64_t deadline;
     int status = EXIT_FAILURE << 8; /* unless reap() gives another */
 
+    process_ops->read_clock(&clock);
+    deadline = clock.mono_ms + CONFIG_CHECK_MS;
     while (process_ops->reap(check->pid, &status, false) == 0) {
-        if (!check->late && now_ms() >= deadline)
+        process_ops->read_clock(&clock);
+        if (!check->late && clock.mono_ms >= deadline)
             config_check_kill(check);
         process_ops->handle_wait(handle, 100);
     }

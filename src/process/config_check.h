@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The check of a configuration by a process of its own: a configuration may load foreign code,
- * which may crash or hang, so a child process reads it first and loads its modules. The child has
- * no descriptors but those of the log, changes nothing outside of itself, and never outlives its
- * parent. The caller reaps it and enforces the deadline. */
+ * which may crash or hang, so a child process reads the configuration first and loads the modules.
+ * The child has no descriptors but the log's, changes nothing outside of itself, and never outlives
+ * its parent. The caller reaps the child and enforces the deadline. */
 #pragma once
 
 #include "base/log.h"
+#include "process/descriptors.h"
 #include "settings/cycle.h"
 
 /* How long a check may take. */
 #define CONFIG_CHECK_MS 60000
 
 struct config_check {
-    /* set before it begins: whether names of servers are asked for, and those that are in force, or
-     * NULL (name_check.h) */
+    /* set before it begins: whether names of servers are asked for, and the zone of the addresses
+     * in force, of which only the descriptor is used; NULL: none, or another process's */
     bool asks;
     const struct zone *known;
     pid_t pid; /* the child's; 0: no check is under way */
     bool late; /* the child was killed because its time was over */
     struct check_progress
-        *progress;              /* shared with the child: whose code runs; NULL without a child */
-    struct answers *answers;    /* by name services, kept until config_check_done() */
-    struct config_child *child; /* memory that the child was given; NULL without a child */
+        *progress;           /* shared with the child: whose code runs; NULL without a child */
+    struct answers *answers; /* by name services, kept until config_check_done() */
+
+    /* what the child is given */
+    struct cycle_options options;
+    struct log *log;
+    int excerpts;
+    pid_t parent;
+    struct descriptors allowed; /* descriptors that the child keeps */
 };
 
 /* Forks the child, which shows mistakes in the log, and excerpts of the file to `excerpts` (-1:
@@ -30,12 +37,12 @@ int config_check_begin(
     struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts);
 /* Kills the child because the check takes too long; the caller reaps it as usual. */
 void config_check_kill(struct config_check *check);
-/* Kills and reaps the child, if there is one: its result is not needed any more. */
+/* Kills and reaps the child, if any: the result is not needed any more. */
 void config_check_cancel(struct config_check *check);
 /* Ends a check whose child was reaped with this status of waitpid(). Returns 0 when the
- * configuration has no mistakes and its code did no harm; else -1, after the lines that
- * cycle_load() would have shown, or one that names the module or protocol at fault. The answers
- * stay, for the reading that follows. */
+ * configuration has no mistakes and its code did no harm; else -1, after the lines of cycle_load(),
+ * or a line that names the module or protocol at fault. The answers stay, for the reading that
+ * follows. */
 int config_check_end(struct config_check *check, int status, const char *conf, struct log *log);
 /* Gives up the answers, if there are any. */
 void config_check_done(struct config_check *check);
@@ -43,3 +50,12 @@ void config_check_done(struct config_check *check);
 /* Begins a check and waits for its end. Returns what config_check_end() does. */
 int config_check_run(
     struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts);
+
+/* Asks for the names of all servers, for a second at most, and warns of each name without an answer
+ * (config_check_names.c). */
+void config_check_names(
+    const struct cycle *cycle, const struct zone *known, struct log *log, int excerpts);
+/* Warns, for -t, of addresses that other processes listen on, so that a start could not bind them
+ * (config_check_addresses.c). Nothing is bound and no socket is made: the kernel's tables tell.
+ * Addresses of a daemon with our pid file are kept at a reload. */
+void config_check_addresses(const struct cycle *cycle, struct log *log, int excerpts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads a configuration, discards one, and calls the hooks of protocols, server by server in the
- * order of the file, with nothing that a worker can write. The sockets of its listeners belong to
- * process/listeners.c: they may be another configuration's, too. */
+/* Reads and discards configurations, and calls the hooks of protocols, server by server in the
+ * order of the file, never with memory that a worker can write. Sockets of listeners, which another
+ * configuration may share, are process/listeners.c's. */
 #include "process/configuration.h"
 
 #include "process/logs.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A configuration in the process that will use it: read, with a note of what its modules open
- * meanwhile, and given up with what was opened for it. What its directives mean is settings/'s
- * affair; a check of it in another process is config_check.h's. */
+/* A configuration in the process that will use it: read, with a note of descriptors that modules
+ * open meanwhile, and given up with its logs and zones. Directives are settings/'s affair;
+ * config_check.h checks a configuration in another process. */
 #pragma once
 
 #include "base/log.h"
@@ -12,22 +12,20 @@
  * meanwhile to `opened`; NULL when there were mistakes. */
 struct cycle *configuration_load(
     const struct cycle_options *options, struct log *log, int excerpts, struct descriptors *opened);
-/* Closes logs and zones of a configuration that nobody else shares, and destroys it. `log`
- * writes to its logs no longer, if it did. */
+/* Closes logs and zones of a configuration without other users, and destroys it. `log` no longer
+ * writes to its logs. */
 void configuration_discard(struct cycle **cycle, struct log *log);
 
-/* The hooks of protocols in the master, and in a single process: `conf_accepted` of the servers of
- * a configuration that has come into force, and `conf_gone` when it no longer is. Never called by
- * the check of a configuration, nor in a worker. Invariant: every call of conf_gone follows one of
- * conf_accepted with the same server, in the same process or its heir. */
-
-/* The context of a hook's calls, while it runs. */
+/* The context of a call of a protocol's hook. The master and a single process call the hooks:
+ * `conf_accepted` of all servers when a configuration comes into force, and `conf_gone` at the end
+ * of its force; never a config check or a worker. Invariant: every conf_gone follows a
+ * conf_accepted of the same server, in the same process or its heir. */
 struct fb_master {
     struct log *log;
     const fb_protocol *protocol; /* whose hook runs */
 };
 
-/* Tells the protocols of a configuration that it is in force, and then those of the one before that
- * it no longer is. NULL: none. `in_force` is the caller's note of it, which is changed first. */
+/* Calls the hooks of the next configuration, and then of the previous one (NULL: none). `in_force`
+ * is the caller's note, changed first. */
 void configuration_change_hooks(
     const struct cycle **in_force, const struct cycle *next, struct log *log);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the cause of a worker's death: in the exit status, and, where that leaves it open, in the
- * worker's last words. Never decides what follows. */
+/* Finds the cause of a worker's death in the exit status, and else in the worker's last words.
+ * Never decides what follows. */
 #include "process/death.h"
 
 #include "process/role.h"
@@ -39,7 +39,7 @@ static const char *protocol_name(const struct cycle *cycle, unsigned index)
 }
 
 /* Appends " in WHAT of protocol ..." to the text, behind `before`. */
-static void add_place(const struct cycle *cycle, const char *before, const char *what,
+static void add_callback_place(const struct cycle *cycle, const char *before, const char *what,
     unsigned index, char text[DEATH_PLACE_MAX])
 {
     const char *protocol = protocol_name(cycle, index);
@@ -65,12 +65,12 @@ void death_place(
         snprintf(text, DEATH_PLACE_MAX, "outside of callbacks");
     } else if (callback != CALLBACK_WAIT) {
         snprintf(what, sizeof(what), "callback \"%s\"", heartbeat_callback_names[callback]);
-        add_place(cycle, "", what, heartbeat_protocol(words->now), text);
+        add_callback_place(cycle, "", what, heartbeat_protocol(words->now), text);
     }
     if (text[0] != '\0')
         before = ", or ";
     if (heartbeat_job_n(words->jobs) > 0)
-        add_place(cycle, before, "a job", heartbeat_job_protocol(words->jobs), text);
+        add_callback_place(cycle, before, "a job", heartbeat_job_protocol(words->jobs), text);
 }
 
 static enum death_cause find_cause(int status, const struct death_words *words)
@@ -97,7 +97,7 @@ static const char *format_loss(const struct death_words *words, char text[64])
     return text;
 }
 
-/* Explains an end by which sessions may have been lost. */
+/* Explains an end with perhaps lost sessions. */
 static void explain_loss(struct death *death, int status, const char *killed,
     const struct cycle *cycle, const struct death_words *words)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The death of a worker's process: its cause, and the words for it. What the worker itself said
- * last is input, from memory that it could write: it decides over words in the log and over which
- * cause is counted, and over nothing else. */
+/* The death of a worker's process: the cause, and its words. The worker's last words are input,
+ * from memory that the worker could write: they decide about the log line and the counted cause
+ * alone. */
 #pragma once
 
 #include "base/log.h"
@@ -9,11 +9,11 @@
 #include "shm/shared.h"
 
 enum death_cause {
-    DEATH_ASKED,  /* told to end, and nothing else is known */
-    DEATH_SIGNAL, /* a crash, or whoever has sent a signal */
-    DEATH_EXIT,   /* exit() or pthread_exit(), which nobody has asked for */
+    DEATH_ASKED,  /* told to end, as far as known */
+    DEATH_SIGNAL, /* a crash, or a sent signal */
+    DEATH_EXIT,   /* exit() or pthread_exit() by foreign code */
     DEATH_WAIT,   /* could not wait for events */
-    DEATH_START,  /* could not start, and has said why */
+    DEATH_START,  /* could not start, and has logged why */
 };
 
 /* Last words of a worker, in its own slot. */
@@ -33,11 +33,11 @@ struct death {
     char text[DEATH_TEXT_MAX]; /* "exited on signal 11 in callback \"data\"", behind the process */
 };
 
-/* Reads a worker's last words, before its slot is released; `sessions` bounds what it says. */
+/* Reads a worker's last words, before its slot is released; `sessions` is the most believed. */
 void death_read(
     struct shared *shared, struct slot_id slot, int64_t sessions, struct death_words *words);
-/* Finds the cause in the status of wait() and the last words. `killed`: why the process was sent
- * its fatal signal, or NULL. */
+/* Finds the cause in the status of wait() and the last words. `killed`: the reason of our fatal
+ * signal, or NULL. */
 void death_explain(struct death *death, int status, const char *killed, const struct cycle *cycle,
     const struct death_words *words);
 /* Formats where a worker is, or was: "in callback \"data\" of protocol \"echo\"". "": it waits. */

@@ -40,12 +40,6 @@ void descriptors_add_target(struct descriptors *set, const struct log_target *ta
         descriptors_add(set, target->journal_fd);
 }
 
-void descriptors_add_targets(struct descriptors *set, const struct log_target *targets, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++)
-        descriptors_add_target(set, &targets[i]);
-}
-
 void descriptors_add_all(struct descriptors *set, const struct descriptors *other)
 {
     assert(set != other);

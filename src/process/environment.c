@@ -49,7 +49,7 @@ char **process_copy_list(char *const *list)
 }
 
 /* Sets NAME=value, or NAME with its inherited value. */
-static int set_variable(const char *text, char **before)
+static int inherit_variable(const char *text, char **before)
 {
     const char *equals = strchr(text, '=');
     size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
@@ -67,28 +67,13 @@ static int set_variable(const char *text, char **before)
     return status;
 }
 
-/* Copies the environment's list, which the C library may free once it is emptied; the strings
- * stay where they are. NULL without memory. */
-static char **copy_list(void)
-{
-    size_t n = 0;
-    char **copy;
-
-    while (environ != NULL && environ[n] != NULL)
-        n++;
-    copy = calloc(n + 1, sizeof(*copy));
-    if (copy != NULL && n > 0)
-        memcpy(copy, environ, n * sizeof(*copy));
-    return copy;
-}
-
 int process_set_environment(const struct core_settings *core, struct log *log)
 {
-    char **before = copy_list();
-    int status = before == NULL || clearenv() != 0 ? -1 : set_variable("TZ", before);
+    char **before = process_copy_list(environ);
+    int status = before == NULL || clearenv() != 0 ? -1 : inherit_variable("TZ", before);
 
     for (unsigned i = 0; i < core->env_n && status == 0; i++)
-        status = set_variable(core->env[i], before);
+        status = inherit_variable(core->env[i], before);
     if (status == -1)
         log_write(log, LEVEL_EMERG, errno, "the environment could not be set");
     tzset(); /* workers, which open no file, inherit the zone */
@@ -113,16 +98,11 @@ void process_set_title(const char *role, const char *arguments)
     setproctitle("%s %-*s", role, title_width, title_arguments);
 }
 
-int process_ready_open(int ends[2])
-{
-    return descriptor_pipe(ends, 0);
-}
-
 void process_ready_tell(int end, unsigned char code)
 {
-    if (write(end, &code, 1) == -1)
+    if (end != -1 && write(end, &code, 1) == -1)
         errno = 0;
-    close(end);
+    descriptor_close(end);
 }
 
 int process_ready_wait(int end)
@@ -131,10 +111,10 @@ int process_ready_wait(int end)
     ssize_t n = read(end, &code, 1);
 
     close(end);
-    return n == 1 ? code : -1;
+    return n == 1 ? code : EXIT_FAILURE;
 }
 
-/* The parent waits for its child when start_daemon() has its pid. */
+/* The parent waits for its child when start_daemon() has the pid. */
 static void wait_elsewhere(void *arg, pid_t child)
 {
     (void)arg;
@@ -152,7 +132,7 @@ pid_t process_enter_background(int *ready, struct log *log)
             "would end: set \"daemon off\"");
         return -1;
     }
-    if (process_ready_open(ends) == -1) {
+    if (descriptor_pipe(ends, 0) == -1) {
         log_write(log, LEVEL_EMERG, errno, "pipe() failed");
         return -1;
     }
@@ -177,20 +157,6 @@ pid_t process_enter_background(int *ready, struct log *log)
     }
     umask(0);
     return 0;
-}
-
-int process_background_wait(int ready)
-{
-    int code = process_ready_wait(ready);
-
-    return code != -1 ? code : EXIT_FAILURE; /* it was killed */
-}
-
-void process_background_failed(int ready, int code)
-{
-    assert(code != EXIT_SUCCESS);
-    if (ready != -1)
-        process_ready_tell(ready, (unsigned char)code);
 }
 
 void process_detach(unsigned kept)

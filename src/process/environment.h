@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "settings/cycle.h"
 
-/* Opens /dev/null on those of the descriptors 0 to 2 that are closed, before anything else could be
- * given their numbers; -1 with errno. */
+/* Opens /dev/null on closed descriptors among 0 to 2, before any file could get their numbers; -1
+ * with errno. */
 int process_fill_standard(void);
 
 /* Copies the environment or arguments, which titles and the call below change: each reading of the
@@ -15,38 +15,31 @@ int process_fill_standard(void);
  * the list with free(); NULL without memory. */
 char **process_copy_list(char *const *list);
 
-/* Removes all variables but TZ and those that `env` names, and sets those that it gives a value.
- * Called once; -1 after an emerg line. */
+/* Removes all variables but TZ and those of `env`, and sets those with a value. Called once; -1
+ * after an emerg line. */
 int process_set_environment(const struct core_settings *core, struct log *log);
 
-/* Called once, with main's arguments, before anything else uses them: the title takes the memory of
- * the strings of argv. */
+/* Called once, with main's arguments, before any other use: the title takes the memory of the
+ * strings of argv. */
 void process_init_title(int argc, char **argv);
-/* Sets the title to "forkbeard: ROLE ARGUMENTS"; NULL: with the arguments that it has, which the
+/* Sets the title to "forkbeard: ROLE ARGUMENTS"; NULL: with the arguments as before, which the
  * caller must have kept. Does nothing before process_init_title(). */
 void process_set_title(const char *role, const char *arguments);
 
-/* A pipe by which a child of fork() tells its parent, once, that it is ready, or why it is not: by
- * a code of one byte. A child that ends without that closes the pipe. ends[0] is the parent's,
- * ends[1] the child's, and each closes the other. -1 with errno. */
-int process_ready_open(int ends[2]);
-/* In the child: tells the code, and closes its end. The parent may have gone. */
+/* Tells the parent of fork(), once, by a pipe, that the child is ready (0), or an exit code. The
+ * parent may have gone. Closes the end, which may be -1. */
 void process_ready_tell(int end, unsigned char code);
-/* In the parent: waits for the code, which it returns, and closes its end; -1: the child has ended
- * without one. */
+/* In the parent: waits for the code, and closes the end. Returns EXIT_FAILURE where the child has
+ * ended without a code. */
 int process_ready_wait(int end);
 
 /* Goes into the background. Returns as fork() does: 0 in the child, which goes on, its pid in the
- * parent, -1 after an emerg line. *ready is for the child to give to process_background_done(), and
- * for the parent to process_background_wait(). */
+ * parent, -1 after an emerg line. *ready is the child's end of process_ready_tell(), and the
+ * parent's of process_ready_wait(). */
 pid_t process_enter_background(int *ready, struct log *log);
-/* In the parent: waits until the child serves or ends, and returns the exit code. */
-int process_background_wait(int ready);
-/* The daemon could not start, and the parent exits with this code. `ready` may be -1. */
-void process_background_failed(int ready, int code);
 /* The daemon serves: standard descriptors go to /dev/null as below, and the parent exits. `ready`
  * may be -1, and then nothing is done. */
 void process_background_done(int ready, unsigned kept);
-/* Points the standard descriptors to /dev/null, so that a reader of the pipe or terminal that we
- * were started on does not wait for us; but not those of these bits, to which logs go. */
+/* Points the standard descriptors to /dev/null, but for these bits, to which logs go: a reader of
+ * the pipe or terminal that we were started on does not wait for us. */
 void process_detach(unsigned kept);

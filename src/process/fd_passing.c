@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two halves of SCM_RIGHTS. A message has one descriptor at most; a sender that is not trusted
- * may add more, and these are received as well: what the kernel closes for a receiver without room,
- * it closes as the sender wants it, and a socket with SO_LINGER waits for a peer that never
- * reads. */
+/* The two halves of SCM_RIGHTS. A message has one descriptor at most; an untrusted sender may add
+ * more, and all are received: the kernel closes a descriptor without room as the sender wants, and
+ * a socket with SO_LINGER waits for a peer that never reads. */
 #include "process/fd_passing.h"
 
 #include "os/descriptor.h"
@@ -62,8 +61,8 @@ void fd_send_slowly(int socket, int seconds)
     fcntl(socket, F_SETFL, 0);
 }
 
-/* Takes the descriptors out of one part of a message: the first that *passed has no other for, and
- * discards the rest. */
+/* Takes the descriptors out of a part of a message: *passed is the first of the message, and the
+ * rest is discarded. */
 static void take_descriptors(const struct cmsghdr *part, int *passed)
 {
     const unsigned char *bytes = CMSG_DATA(part);
@@ -81,8 +80,8 @@ static void take_descriptors(const struct cmsghdr *part, int *passed)
     }
 }
 
-/* Receives as fd_receive(). *more: something came beside the bytes. */
-static ssize_t receive(int socket, void *bytes, size_t n, int *passed, bool *more)
+/* Receives as fd_receive(). *more: there were descriptors or a time beside the bytes. */
+static ssize_t receive_passed(int socket, void *bytes, size_t n, int *passed, bool *more)
 {
     struct iovec piece = { bytes, n };
     union fd_control control;
@@ -107,15 +106,13 @@ ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
 {
     bool more;
 
-    return receive(socket, bytes, n, passed, &more);
+    return receive_passed(socket, bytes, n, passed, &more);
 }
 
-/* Marks each packet with its time, so that none looks like the end, which has none. */
+/* Marks each packet with its time, so that no packet looks like the end, which has no time. */
 static void mark_packets(int socket)
 {
-    static const int on = 1;
-
-    setsockopt(socket, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof(on));
+    setsockopt(socket, SOL_SOCKET, SO_TIMESTAMP, &(int) { 1 }, sizeof(int));
 }
 
 /* Whether the system marks the packets of such sockets, and those that were sent before. */
@@ -129,15 +126,15 @@ static bool has_marks(void)
         return false;
     if (send(ends[0], "", 0, 0) == 0) {
         mark_packets(ends[1]);
-        receive(ends[1], &byte, 1, &passed, &more);
+        receive_passed(ends[1], &byte, 1, &passed, &more);
     }
     close(ends[0]);
     close(ends[1]);
     return more;
 }
 
-/* Discards what waits. Where packets have no marks an empty one looks like the end, and only the
- * number of reads tells that nothing is left. */
+/* Discards waiting packets. Without marks an empty packet looks like the end, and only the number
+ * of reads tells that nothing is left. */
 static void discard_packets(int socket)
 {
     bool marked = has_marks(), more = true;
@@ -147,7 +144,7 @@ static void discard_packets(int socket)
         char byte;
         int passed;
 
-        if (receive(socket, &byte, 1, &passed, &more) == -1)
+        if (receive_passed(socket, &byte, 1, &passed, &more) == -1)
             break;
         if (passed != -1)
             descriptor_discard(passed);

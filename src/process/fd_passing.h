@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Passes one descriptor with some bytes over a unix domain socket (SCM_RIGHTS). Every descriptor
- * that one process gives another goes through these calls. They never block on their own account:
- * the socket's flags decide, and a descriptor that nobody wants is closed without waiting for what
- * its sender has left in it. */
+/* Passes one descriptor with some bytes over a unix domain socket (SCM_RIGHTS), for all processes
+ * of the daemon. Blocks only where the socket's flags say so, and closes an unwanted descriptor
+ * without waiting for bytes that the sender has left in it. */
 #pragma once
 
 #include <sys/types.h>
 
-/* Sends like send() without SIGPIPE; `passed` goes along unless it is -1, and stays the
- * caller's. -1 with errno, EPIPE if the receiver has closed. */
+/* Sends like send() without SIGPIPE, and passes `passed`, unless -1, which stays the caller's. -1
+ * with errno, EPIPE if the receiver has closed. */
 ssize_t fd_send(int socket, const void *bytes, size_t n, int passed);
-/* Receives like recv(); *passed is the first descriptor that came along, close-on-exec and the
- * caller's, or -1. All others are discarded. */
+/* Receives like recv(); *passed is the first descriptor passed, close-on-exec and the caller's, or
+ * -1. Further descriptors are discarded. */
 ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed);
-/* Gives what waits for a socket's receiver room for so many bytes, as far as the system lets it. */
+/* Widens the send buffer, as far as the system allows. */
 void fd_widen(int socket, int bytes);
-/* From now on sending waits for room, for so many seconds at most. */
+/* Lets sending wait for room, at most so long. */
 void fd_send_slowly(int socket, int seconds);
-/* Closes a socket of packets, first discarding the descriptors that it was passed and has not
- * received: the kernel, too, would wait for them. */
+/* Closes a socket of packets, first discarding unreceived descriptors: the kernel, too, would
+ * wait. */
 void fd_close_socket(int socket);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names the descriptors of a heritage, by which all others are closed in the child. What is named
- * stays its owner's: nothing here opens or closes. */
+/* Names the descriptors of a heritage; the child closes all others. Never opens or closes one. */
 #include "process/heritage.h"
 
 static void add_listeners(struct descriptors *kept, const struct cycle *cycle)
@@ -12,8 +11,8 @@ static void add_listeners(struct descriptors *kept, const struct cycle *cycle)
             descriptors_add(kept, listener->fds[i]);
 }
 
-/* A module is loaded from memory with a descriptor, kept so that a debugger can open it. Nobody
- * keeps descriptors of shared memory. */
+/* A module is loaded from memory with a descriptor, kept for debuggers. Descriptors of shared
+ * memory are not kept. */
 void heritage_add_descriptors(struct heritage *heritage, const struct descriptors *opened)
 {
     struct descriptors *kept = &heritage->descriptors;

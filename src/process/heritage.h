@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The heritage: everything that a worker gets from the master across fork(): memory, and
- * descriptors. A worker uses nothing that is not named here, and closes every other descriptor
- * before it begins. */
+/* The heritage: everything that a worker gets from the master across fork(), memory and
+ * descriptors. A worker uses nothing else, and closes every other descriptor before it begins. */
 #pragma once
 
 #include "base/log.h"
@@ -13,11 +12,11 @@
 
 struct worker;
 
-/* The work of a process that a generation has. */
+/* The work of a generation's process. */
 enum heritage_task {
-    TASK_ALL,   /* serves and asks: there is no other process */
+    TASK_ALL,   /* serves and asks, as a single process */
     TASK_SERVE, /* serves clients */
-    TASK_ASK,   /* a helper: asks for the names of the servers of groups, and nothing else */
+    TASK_ASK,   /* a helper: only asks for the names of the servers of groups */
 };
 
 struct heritage {
@@ -30,7 +29,7 @@ struct heritage {
     const struct bells *bells;   /* the generation's; NULL in a single process */
     int channel;                 /* the worker's end; -1 in a single process */
     const struct memory *memory; /* memory of connections; NULL: the allocator's */
-    struct diag *diag;           /* collects why the worker cannot start; or NULL */
+    struct diag *diag;           /* collects reasons of a failed start; or NULL */
     uint32_t diag_session;       /* session of `diag` for these messages */
     bool simulated;              /* a test's worker: its process is not confined */
     /* the source of random numbers; NULL: the system's */
@@ -40,10 +39,9 @@ struct heritage {
     struct descriptors descriptors; /* the worker's descriptors, beside the standard ones */
 };
 
-/* Names the descriptors that the worker keeps: its channel, what its configuration has open, and
- * `opened`. */
+/* Names the descriptors that the worker keeps: channel, bells, logs, listeners, and `opened`. */
 void heritage_add_descriptors(struct heritage *heritage, const struct descriptors *opened);
-/* Adds what workers of an earlier configuration keep, `before`, to `opened`: a library that modules
- * of both use stays loaded, and keeps what it has opened when it was loaded first. */
+/* Adds the descriptors that workers of an earlier configuration keep, `before`, to `opened`: a
+ * library that modules of both use stays loaded, with the descriptors of its first load. */
 void heritage_keep_opened(
     struct descriptors *opened, const struct descriptors *before, const struct cycle *before_cycle);

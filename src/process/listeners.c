@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, commits and retires all listeners of a configuration. Which sockets are taken over from
- * which configuration is decided here; how a socket is opened is net/listener_open.c's affair. */
+/* Opens, commits and retires all listeners of a configuration, and decides on sockets to be taken
+ * over from another configuration. Never opens a socket itself (net/listener_open.c). */
 #include "process/listeners.h"
 
 #include "conf/report.h"
@@ -28,7 +28,7 @@ static struct listener *find_previous_holder(
     return from != NULL ? from : adopted_holder(adopted, listener);
 }
 
-/* Lets the sockets that are to be bound overlap with those that are, or no more. */
+/* Allows or forbids sockets to be bound to overlap with bound sockets. */
 static void allow_overlaps(const struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, bool allow)
 {
@@ -47,8 +47,8 @@ void listeners_abandon(
         listener_undo_open(listener, find_previous_holder(in_force, adopted, listener));
 }
 
-/* Returns where the excerpts of a start go: to standard error, unless that has a log in JSON; -1
- * for those of a reload, which its diagnostics hold. */
+/* Returns the descriptor for excerpts: standard error at a start, unless a log in JSON goes there;
+ * -1 at a reload, whose diagnostics hold the excerpts. */
 static int excerpts_of(const struct cycle *cycle, const struct cycle *in_force)
 {
     const struct core_settings *core = &cycle->core;
@@ -59,29 +59,17 @@ static int excerpts_of(const struct cycle *cycle, const struct cycle *in_force)
     return in_force == NULL ? STDERR_FILENO : -1;
 }
 
-/* Opens a listener; lines about it name its place in the configuration. */
-static int open_listener(struct listener *listener, const struct listener *from, unsigned slots,
-    int excerpts, struct log *log)
+/* Opens a listener, or commits it to `system`; lines about it name its place in the
+ * configuration. */
+static int open_or_commit(struct listener *listener, const struct listener *from, unsigned slots,
+    struct listener_system *system, int excerpts, struct log *log)
 {
     struct report_place place;
     int status;
 
     log->place = report_place_init(&place, listener->word, listener->arena);
-    status = listener_open(listener, from, slots, log);
-    log->place = NULL;
-    if (status == -1)
-        report_show_excerpt(&place, excerpts);
-    return status;
-}
-
-static int commit_listener(
-    struct listener *listener, struct listener_system *system, int excerpts, struct log *log)
-{
-    struct report_place place;
-    int status;
-
-    log->place = report_place_init(&place, listener->word, listener->arena);
-    status = listener_commit(listener, system, log);
+    status = system != NULL ? listener_commit(listener, system, log)
+                            : listener_open(listener, from, slots, log);
     log->place = NULL;
     if (status == -1)
         report_show_excerpt(&place, excerpts);
@@ -142,7 +130,8 @@ int listeners_open(struct cycle *cycle, const struct cycle *in_force, const stru
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link) {
         const struct listener *from = find_previous_holder(in_force, adopted, listener);
 
-        if (open_listener(listener, from, slots, excerpts, log) == -1 && ++failed == FAILED_MAX) {
+        if (open_or_commit(listener, from, slots, NULL, excerpts, log) == -1 &&
+            ++failed == FAILED_MAX) {
             log_write(log, LEVEL_EMERG, 0, "too many addresses failed, others were not tried");
             log_note_temporary(log);
             break;
@@ -164,7 +153,7 @@ int listeners_commit(struct cycle *cycle, const struct cycle *in_force,
 
     assert(in_force != cycle);
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
-        if (commit_listener(listener, &system, excerpts, log) == -1)
+        if (open_or_commit(listener, NULL, 0, &system, excerpts, log) == -1)
             return -1;
     allow_overlaps(cycle, in_force, adopted, false);
     if (in_force != NULL) /* the new socket is stored under the same name */

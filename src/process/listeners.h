@@ -1,47 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The listeners of a configuration beside those of the one that is in force: opened, committed,
- * taken back, or retired when they were replaced. A socket that both have is never closed on the
- * way. Only a master and a single process open listeners. */
+/* The listeners of a configuration beside the configuration in force: opened, committed, taken
+ * back, or retired after a replacement. A socket of both is never closed on the way. Only a master
+ * and a single process open listeners. */
 #pragma once
 
 #include "net/adopted.h"
 #include "settings/cycle.h"
 
-/* How many unix sockets of the configuration have lost their paths; and how many of these another
- * process listens on. */
+/* Counts unix sockets that have lost their paths; *in_use: paths where another process listens. */
 unsigned listeners_count_lost(const struct cycle *cycle, unsigned *in_use);
-/* Notes which sockets have, so that listeners_open() binds their paths again; none of them unless
- * `bind_again` is set. */
+/* Notes the lost paths for listeners_open() to bind again; none unless `bind_again`. */
 void listeners_note_lost(struct cycle *in_force, bool bind_again);
-/* Whether listeners_open() would bind an address of an internet family that is not open: others may
- * hold that still. A unix path that was given up is free. */
+/* Whether listeners_open() would bind a new internet address, which another process may still hold;
+ * given up unix paths are free. */
 bool listeners_must_bind(
     const struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted);
-/* Binds what the configuration listens on, with `slots` sockets where it says reuseport, taking
- * over what the configuration in force (NULL: none) or `adopted` has open. Returns -1 after an
- * emerg line of each that could not be opened, which names its place in the configuration, with
- * what was opened closed again. */
+/* Binds all addresses, with `slots` sockets for reuseport, and takes over open sockets of the
+ * configuration in force (NULL: none) and of `adopted`. Returns -1 with all closed again, after an
+ * emerg line for each failure, with the place in the configuration. */
 int listeners_open(struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted,
     unsigned slots, struct log *log);
-/* Makes all of them listen; -1 after an emerg line, with some listening. */
+/* Makes all sockets listen; -1 after an emerg line, with some listening. */
 int listeners_commit(struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, struct log *log);
-/* Closes what listeners_open() has opened. */
+/* Undoes listeners_open(). */
 void listeners_abandon(
     struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted);
-/* After a commit that failed: abandons all, and gives those in force their options back. */
+/* After a failed commit: abandons all, and restores the options of the configuration in force. */
 void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, struct log *log);
 
-/* Whether another master process listens on this socket: then its path stays. */
+/* Whether another master process listens on this socket, so that the path stays. */
 struct listeners_sharing {
     bool (*is_shared)(void *host, const struct listener *listener);
     void *host; /* given to the operation */
 };
 
-/* Hands the sockets of the old configuration to the new one, and closes those that it dropped. */
+/* Hands the old configuration's sockets to the new one, and closes dropped listeners. */
 void listeners_retire(const struct cycle *old, const struct cycle *new,
     const struct listeners_sharing *sharing, struct log *log);
-/* Closes all listeners of a configuration, and unlinks the paths that nobody else listens on. */
+/* Closes all listeners of a configuration, and unlinks paths without another master. */
 void listeners_close(
     const struct cycle *cycle, const struct listeners_sharing *sharing, struct log *log);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, reopens, repairs and closes logs. A broken log is reported once, and once more when it
- * works again. */
+/* Opens, reopens, repairs and closes logs, and reads what workers write to standard error. A broken
+ * log is reported once, and once more when it works again. A quota is a token bucket of one rate
+ * for all subjects. */
 #include "process/logs.h"
 
+#include "base/compiler.h"
 #include "os/descriptor.h"
 #include "os/log_file.h"
 #include "process/process_ops.h"
@@ -12,16 +14,23 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Reads of one worker before the others, and other work, have their turn. */
+/* Reads of one worker in a turn. */
 #define READS_A_TURN 8
-/* ... when it has died: more than a pipe holds. */
+/* ... of a dead worker: more than a pipe holds. */
 #define READS_AT_THE_END 256
+/* When the number of held back lines is reported. */
+#define QUOTA_REPORT_MS 10000
 
-/* Puts an opening of our own in the place of a descriptor; where there can be none it stays. */
+/* A crash has three lines. */
+static const struct token_rate quota_rate = { .burst = 100, .per_second = 2 };
+
+/* Replaces a descriptor by our own opening of the file, where possible. */
 static void open_again(int fd, bool cloexec)
 {
     int own = log_file_open_again(fd);
@@ -63,18 +72,13 @@ static bool is_same_file(int a, int b)
            first.st_ino == second.st_ino;
 }
 
-/* Returns the first file of the main context that takes any text, or NULL. */
-static const struct log_target *find_text(const struct core_settings *core)
+/* Returns the first text file of the main context, or NULL. */
+static const struct log_target *find_text_log(const struct core_settings *core)
 {
     for (unsigned i = 0; i < core->log_n; i++)
         if (core->logs[i].path != NULL && core->logs[i].format == LOG_FORMAT_TEXT)
             return &core->logs[i];
     return NULL;
-}
-
-static bool needs_output(const struct core_settings *core)
-{
-    return find_text(core) == NULL && !logs_main_uses_stderr(core);
 }
 
 static bool is_null_device(int fd)
@@ -87,7 +91,7 @@ static bool is_null_device(int fd)
 
 void logs_lead_output(const struct core_settings *core, int output)
 {
-    const struct log_target *text = find_text(core);
+    const struct log_target *text = find_text_log(core);
 
     if (text != NULL)
         output = text->fd;
@@ -106,24 +110,23 @@ int logs_exchange(struct log_target *target, int fd)
     return before;
 }
 
-/* Connects to the server; -1 after an alert, which is written only the first time. */
-static int connect_syslog(struct log_target *target, struct log *log)
+/* Connects to the server; the first failure is an alert. */
+static void connect_syslog(struct log_target *target, struct log *log)
 {
     if (log_target_connect(target) == 0) {
         if (target->down)
             log_write(log, LEVEL_NOTICE, 0, "syslog server %s can be reached again",
                 target->syslog->name);
         target->down = false;
-        return 0;
+        return;
     }
     if (!target->down)
         log_write(log, LEVEL_ALERT, errno,
             "connect() to syslog server %s failed, lines for it are lost", target->syslog->name);
     target->down = true;
-    return -1;
 }
 
-/* Why a file could not be opened, where the number says it badly. */
+/* Explains an errno of open(), where the error text does not. */
 static const char *why_failed(int error)
 {
     if (error == EMLINK)
@@ -131,18 +134,10 @@ static const char *why_failed(int error)
     return error == ELOOP ? ", root follows no symbolic link of another user" : "";
 }
 
-static void warn_of_waiting(const struct log_target *target, struct log *log)
+static int open_target(struct log_target *target, struct log *log)
 {
     char name[LOG_TARGET_NAME];
 
-    if (target->way == LOG_WAY_WAIT)
-        log_write(log, LEVEL_WARN, 0,
-            "%s cannot be opened again: when its reader stalls, processes wait for it",
-            log_target_name(target, name));
-}
-
-static int open_target(struct log_target *target, struct log *log)
-{
     if (target->path != NULL && log_target_open(target) == -1) {
         log_write(
             log, LEVEL_EMERG, errno, "open() \"%s\" failed%s", target->path, why_failed(errno));
@@ -162,7 +157,10 @@ static int open_target(struct log_target *target, struct log *log)
         target->journal = true;
         target->journal_fd = journal_socket();
     }
-    warn_of_waiting(target, log);
+    if (target->way == LOG_WAY_WAIT)
+        log_write(log, LEVEL_WARN, 0,
+            "%s cannot be opened again: when its reader stalls, processes wait for it",
+            log_target_name(target, name));
     return 0;
 }
 
@@ -221,7 +219,7 @@ void logs_repair(struct core_settings *core, struct log *log)
     }
 }
 
-/* Lines that a process has lost are still to be said, by the log of the new configuration. */
+/* Carries over the counts of lost lines not yet reported. */
 static void carry_lost(struct log *log, struct log *before)
 {
     for (unsigned i = 0; i < before->target_n && log->targets != before->targets; i++)
@@ -256,9 +254,9 @@ void logs_close(struct core_settings *core)
     for (unsigned i = 0; i < core_target_n(core); i++) {
         struct log_target *target = core_target(core, i);
 
-        if (!log_target_is_own(target) || target->fd == -1)
+        if (!log_target_is_own(target))
             continue;
-        close(target->fd);
+        descriptor_close(target->fd);
         target->fd = -1;
     }
 }
@@ -282,13 +280,66 @@ bool logs_main_uses_stderr(const struct core_settings *core)
     return false;
 }
 
+static void report_held_lines(struct log_quota *quota)
+{
+    if (quota->held > 0)
+        log_write(quota->log, LEVEL_ALERT, 0, "%" PRIu32 " line%s about %s %s not written",
+            quota->held, quota->held == 1 ? "" : "s", quota->subject,
+            quota->held == 1 ? "was" : "were");
+    quota->held = 0;
+}
+
+static void held_report_due(struct loop *loop, struct timer *timer)
+{
+    (void)loop;
+    report_held_lines(container_of(timer, struct log_quota, due));
+}
+
+void log_quota_init(
+    struct log_quota *quota, struct log *log, struct timers *timers, const char *subject, ...)
+{
+    va_list args;
+
+    assert(log != NULL && timers != NULL);
+    *quota =
+        (struct log_quota) { .log = log, .timers = timers, .due = { .expired = held_report_due } };
+    va_start(args, subject);
+    vsnprintf(quota->subject, sizeof(quota->subject), subject, args);
+    va_end(args);
+}
+
+void log_quota_done(struct log_quota *quota)
+{
+    report_held_lines(quota);
+    timers_disarm(quota->timers, &quota->due);
+}
+
+void log_quota_write(
+    struct log_quota *quota, enum log_level level, int error, const char *format, ...)
+{
+    struct log_line line = { .level = level, .error = error };
+    va_list args;
+
+    if (level > quota->log->level)
+        return;
+    if (!token_bucket_take(&quota->bucket, &quota_rate, quota->timers->clock->mono_ms)) {
+        quota->held += quota->held < UINT32_MAX;
+        if (!timer_is_set(&quota->due))
+            timers_arm(quota->timers, &quota->due, QUOTA_REPORT_MS);
+        return;
+    }
+    va_start(args, format);
+    log_vput(quota->log, &line, format, args);
+    va_end(args);
+}
+
 const char *logs_output_open(struct output *output, const struct core_settings *core, int *theirs)
 {
     int ends[2];
 
     assert(role_is(ROLE_MASTER) && output->fd == -1 && output->n == 0);
     *theirs = -1;
-    if (!needs_output(core))
+    if (find_text_log(core) != NULL || logs_main_uses_stderr(core))
         return NULL;
     if (descriptor_pipe(ends, O_NONBLOCK) == -1)
         return "pipe";
@@ -309,7 +360,7 @@ static void log_output_text(struct log_quota *lines, pid_t pid, const char *text
             (int)n, text);
 }
 
-/* Logs the lines that are whole, and one that has no end within the room. */
+/* Logs whole lines, and a line longer than the room. */
 static void log_output_lines(struct output *output, struct log_quota *lines, pid_t pid)
 {
     unsigned begin = 0;

@@ -48,8 +48,8 @@ int pidfile_lock_again(struct pidfile *pidfile, struct log *log);
 /* Whether `path`, however spelled, is this file's. A second lock of the same file would conflict
  * with our own. */
 bool pidfile_is_at(const struct pidfile *pidfile, const char *path);
-/* Gives the lock up to the next start, and removes its file unless the other of two master processes
- * has the lock too. */
+/* Gives the lock up to the next start, and removes its file unless the other of two master
+ * processes has the lock too. */
 void pidfile_unlock(struct pidfile *pidfile, struct log *log);
 /* Closes the descriptor in a child; the lock stays the master's. */
 void pidfile_close_lock(struct pidfile *pidfile);
@@ -79,8 +79,8 @@ void pidfile_visit_beside(const char *path, const char *suffix, pidfile_visit *v
 
 /* Writes our pid, unless the file that we have written still has it; -1 after an emerg line. */
 int pidfile_write_pid(struct pidfile *pidfile, struct log *log);
-/* The three steps of a process that leaves the path: our pid is at the second name too (replacing an
- * earlier second name), then there alone, and at last at the path alone again. -1 after an emerg
+/* The three steps of a process that leaves the path: our pid is at the second name too (replacing
+ * an earlier second name), then there alone, and at last at the path alone again. -1 after an emerg
  * line. */
 int pidfile_add_name(struct pidfile *pidfile, const char *suffix, struct log *log);
 void pidfile_leave_path(struct pidfile *pidfile, struct log *log);
@@ -89,8 +89,8 @@ int pidfile_restore_path(struct pidfile *pidfile, struct log *log);
 void pidfile_remove_second(struct pidfile *pidfile, struct log *log);
 /* Unlocks, and removes all files; the pid file only if we have written it and it still names us. */
 void pidfile_release(struct pidfile *pidfile, struct log *log);
-/* Removes the files PATH.quit.PID of processes that were killed meanwhile; `path` is a pid file's or
- * a control socket's. */
+/* Removes the files PATH.quit.PID of processes that were killed meanwhile; `path` is a pid file's
+ * or a control socket's. */
 void pidfile_remove_stale(const char *path, const char *pid_path);
 /* Reads the pid in a file, for -s; -1 after a line that says what to do. */
 pid_t pidfile_read_pid(const char *path, struct log *log);

@@ -29,8 +29,8 @@ static void set_limit(
             log, LEVEL_ALERT, errno, "setrlimit() for \"%s %" PRId64 "\" failed", directive, value);
 }
 
-/* Limits descriptors to what the event mechanism can watch: so the kernel runs out of them before a
- * connection is accepted that cannot be watched. */
+/* Limits descriptors to what the event mechanism can watch, so that the kernel refuses a connection
+ * that could not be watched. */
 static void limit_for_mechanism(const struct cycle *cycle, struct log *log)
 {
     uint32_t most = cycle->events.mechanism->descriptors_max;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Everything that the daemon asks of the system about processes, signals and time, as a table of
- * operations: the system's own (process_ops.c), or those of a simulation, in which several master
- * processes and their workers run in one test by a seed (tests/plays). master/, pool/, upgrade/ and
- * control/ make none of these calls directly. Descriptors are the kernel's in both: each process of
- * the simulation has a table of descriptors of its own. */
+/* The daemon's calls about processes, signals and time, as a table of operations: the system's
+ * (process_ops.c), or a simulation's, where several master processes and their workers run in one
+ * test by a seed (tests/plays). master/, pool/, upgrade/ and control/ never call the system
+ * directly. Descriptors are the kernel's in both: each simulated process has its own table of
+ * descriptors. */
 #pragma once
 
 #include "base/clock.h"
@@ -33,29 +33,27 @@ struct process_ops {
     void (*read_clock)(struct clock *clock);
     NORETURN void (*exit)(int code);
 
-    /* Forks a child that runs `child`, which does not return. In a simulation it shares the
-     * memory: it changes nothing of its parent's, and has what `arg` leads to until it is reaped,
-     * or, of a worker, only during the call. -1 with errno. */
+    /* Forks a child that runs `child`, which does not return. In a simulation the memory is shared:
+     * the child changes nothing of its parent's, and has the memory of `arg` until it is reaped,
+     * or, if a worker, only during the call. -1 with errno. */
     pid_t (*fork)(enum process_kind kind, NORETURN void (*child)(void *arg), void *arg);
-    /* Forks a child that takes the place of this process: 0 is returned in the child, which goes
-     * on with everything that this process has. In this process `parent` runs, and where it
-     * returns the child's pid is returned. In a simulation the child shares the memory, and runs
-     * first: `parent` uses nothing but `arg`, which malloc() has made and `parent` frees, also
-     * where it does not return. -1 with errno, and then `arg` stays the caller's. */
+    /* Forks a child that takes the place of this process: returns 0 in the child, which goes on
+     * with everything that this process has. In this process `parent` runs, and if it returns, so
+     * does the call, with the child's pid. In a simulation the memory is shared, and the child runs
+     * first: `parent` uses nothing but `arg`, which malloc() has made and `parent` frees, even if
+     * it does not return. -1 with errno, and then `arg` stays the caller's. */
     pid_t (*fork_heir)(void (*parent)(void *arg, pid_t heir), void *arg);
     /* execve(): returns only when it fails, with errno. */
     void (*execute)(const char *path, char *const arguments[], char *const environment[]);
 
-    /* Finds a child that has exited, and leaves it to be reaped: its pid stays its own until then.
-     * 0: there is none. */
+    /* Finds an exited child and does not reap it, so that no process gets its pid; 0: none. */
     pid_t (*find_exited)(void);
     /* waitpid(): with `wait` until the child has exited. Returns its pid, 0 while it runs, or -1
      * with errno. `status` may be NULL. */
     pid_t (*reap)(pid_t pid, int *status, bool wait);
-    /* kill(). */
     int (*kill)(pid_t pid, int number);
 
-    /* Handles of processes (os/handle.h). */
+    /* Handles of processes (os/process.h). */
     int (*handle_open)(pid_t pid);
     void (*handle_close)(int handle);
     bool (*handle_has_ended)(int handle);
@@ -67,10 +65,12 @@ struct process_ops {
     bool (*proc_is_stopped)(pid_t child);
     bool (*proc_runs)(pid_t pid);
 
-    /* Signals (process/signals.h). Where a handler would run, a simulation calls
-     * signals_deliver(). */
+    /* Signals (process/signals.h). In place of a handler, a simulation calls signals_deliver(). */
+    /* Sets every disposition to its default and blocks nothing, whatever was inherited. */
     void (*reset_handlers)(void);
     void (*install_handlers)(enum role role);
+    /* Runs the handlers of pending signals: a command that comes by another way may follow a
+     * signal. */
     void (*admit_signals)(void);
     void (*find_pending)(sigset_t *pending);
     void (*raise)(int number);
@@ -79,8 +79,8 @@ struct process_ops {
     /* Sets the interval timer, whose end is SIGALRM; -1: stops it. */
     void (*set_alarm)(int ms);
 
-    /* The master's sleep, with signals_wait_mask(), and the set of descriptors that end it as
-     * signals do (os/wakeup.h). wakeup_begin() is called after signals_install(), and in a child
+    /* The master's sleep, with signals_wait_mask(), and the set of descriptors that end the sleep
+     * as signals do (os/wakeup.h). wakeup_begin() is called after signals_install(), and in a child
      * that goes on as the master. */
     int (*wakeup_begin)(void);
     int (*wakeup_add)(int fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stores the role of the process for assertions. No code may behave differently because of it. */
+/* Stores the role of the process for assertions. Behaviour never depends on it. */
 #include "process/role.h"
 
 static enum role current = ROLE_N;

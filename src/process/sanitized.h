@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists what the runtime of this build does in addition to the worker's own code: system calls and
- * paths of the sanitizers (sanitized.c), or nothing (sanitized_none.c). The sandbox allows these.
- * The lists stand in process/, because the places of the reports are taken from the environment at
- * the start. */
+/* Lists system calls and paths of this build's runtime, for the sandbox to allow: those of the
+ * sanitizers (sanitized.c), or none (sanitized_none.c). The lists stand in process/, because the
+ * start's environment has the paths of reports. */
 #pragma once
 
 #include <stdbool.h>

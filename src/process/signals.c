@@ -41,16 +41,7 @@ const struct signal_row signals_table[] = {
     { .number = 0 },
 };
 
-static struct signals_state own = { .wake_fd = -1 };
-struct signals_state *signals_state = &own;
-
-/* A full pipe is as good: the loop will wake. */
-static void wake_loop(int fd)
-{
-    ssize_t written = write(fd, "", 1);
-
-    (void)written;
-}
+struct signals_state *signals_state = &(struct signals_state) { .wake_fd = -1 };
 
 void signals_deliver(int number, pid_t sender)
 {
@@ -68,13 +59,8 @@ void signals_deliver(int number, pid_t sender)
         state->given[command] = 1;
         state->any = 1;
     }
-    if (state->wake_fd != -1)
-        wake_loop(state->wake_fd);
-}
-
-void signals_reset(void)
-{
-    process_ops->reset_handlers();
+    if (state->wake_fd != -1 && write(state->wake_fd, "", 1) == -1)
+        return; /* a full pipe is as good: the loop will wake */
 }
 
 void signals_install(enum role role)
@@ -83,7 +69,7 @@ void signals_install(enum role role)
     signals_state->role = role;
     signals_state->wake_fd = -1;
     for (int command = 0; command < COMMAND_N; command++)
-        signals_state->given[command] = 0; /* the commands of the process that has forked us */
+        signals_state->given[command] = 0; /* commands of the process that has forked us */
     sigemptyset(&signals_state->wait_mask);
     process_ops->install_handlers(role);
 }
@@ -97,11 +83,6 @@ void signals_wake_by(int fd)
 {
     assert(fd >= -1);
     signals_state->wake_fd = fd;
-}
-
-void signals_admit(void)
-{
-    process_ops->admit_signals();
 }
 
 bool signals_given(enum command command)
@@ -203,7 +184,7 @@ void signals_await(struct alarm *alarm, const struct timers *timers, struct cloc
         process_ops->set_alarm(wait_ms);
         alarm->deadline_ms = deadline_ms;
     }
-    /* a handler may have run outside the sleep, by signals_admit() */
+    /* a handler may have run outside the sleep, by process_ops->admit_signals() */
     if (!signals_pending()) {
         process_ops->wakeup_sleep();
         signals_state->any = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signals become commands: a handler sets a flag, and the loop of the role reads and clears it. One
- * table maps each signal to a command for each role. Handlers do nothing else but to write a byte
- * where the loop asks for it, and keep errno; signals with a command are blocked but while a loop
- * waits. The flags are the process's own, as signals are. */
+/* Signals become commands: a handler sets a flag, and the loop of the role reads and clears the
+ * flag. One table maps each signal to a command for each role. Handlers only set the flag, write a
+ * byte where the loop asks for one, and keep errno; signals with a command are blocked but while a
+ * loop waits. The flags are the process's own, as signals are. */
 #pragma once
 
 #include "base/log.h"
@@ -64,19 +64,17 @@ struct alarm {
 
 #define SIGNALS_BY_KERNEL (-1)
 
-/* Sets the flag of the command that a signal gives; `sender` is the pid of the process that has
- * sent it, or SIGNALS_BY_KERNEL. What a handler does. */
+/* Sets the flag of a signal's command, as a handler does; `sender` is a pid, or
+ * SIGNALS_BY_KERNEL. */
 void signals_deliver(int number, pid_t sender);
-/* Sets every disposition to its default and blocks nothing, whatever was inherited. */
-void signals_reset(void);
-/* Installs the handlers of a role and drops commands of the role before. From now on signals with a
- * command are blocked but in a wait with signals_wait_mask(). */
+/* Installs the handlers of a role and drops commands of the previous role. From now on signals with
+ * a command are blocked but in a wait with signals_wait_mask(). */
 void signals_install(enum role role);
 /* The mask to wait with: lets through what signals_install() blocks. */
 const sigset_t *signals_wait_mask(void);
 
-/* Whether a command may have been given since the last call: one test for a loop that has mostly
- * none to take. After true every command is to be tried. */
+/* Whether a command may have been given since the last call: one test for a loop with mostly none
+ * to take. After true every command is to be tried. */
 static inline bool signals_pending(void)
 {
     bool any = signals_state->any;
@@ -86,37 +84,33 @@ static inline bool signals_pending(void)
     return any;
 }
 
-/* From now on a handler writes a byte to this descriptor as well, which wakes a loop that waits
+/* From now on a handler writes a byte to this descriptor as well, and wakes a loop that waits
  * without a mask; -1: to none, as after signals_install(). */
 void signals_wake_by(int fd);
 
-/* Runs the handlers of signals that are pending: whoever gives a command by another way may have
- * sent a signal before. */
-void signals_admit(void);
 /* Sleeps until a signal comes, or the earliest of these timers has expired, for which SIGALRM
  * comes, and reads the clock: the sleep of a process whose events are all signals. */
 void signals_await(struct alarm *alarm, const struct timers *timers, struct clock *clock);
 /* Whether the command was given and not taken yet; it stays given. */
 bool signals_given(enum command command);
-/* Returns the commands that were given and not taken yet, as bits: one look before each is asked
- * for. */
+/* Returns the commands given and not taken yet, as bits: one look before each is asked for. */
 unsigned signals_any(void);
 /* Clears the command; returns whether it was given since the last call. `from`, if not NULL,
- * becomes the pid of the last process that sent it, 0 for the kernel. */
+ * becomes the pid of the last sender, 0 for the kernel. */
 bool signals_take(enum command command, pid_t *from);
-/* Sleeps for this time, while a start waits for something; false once it was told to end. */
+/* Sleeps while a start waits; false once the process was told to end. */
 bool signals_sleep(int ms);
 /* Sends a signal to this process; a failure is an alert, unless the process is gone already. */
 void signals_send(pid_t pid, int number, struct log *log);
-/* Does the same; where the process is not our child a handle names it, which is not -1. */
+/* The same by a handle, which is -1 for our child. */
 void signals_send_held(pid_t pid, int handle, int number, struct log *log);
-/* Sends another process, which takes the place of this one, the commands of which signals have come
- * since the last sleep. */
+/* Sends the process that takes our place the signals that have come since the last sleep, and mean
+ * commands. */
 void signals_forward(pid_t pid, struct log *log);
 /* Gives a command from within the process, as if its signal had arrived. */
 void signals_raise(enum command command);
 
-/* The row whose command has this name; NULL where none has. */
+/* The row whose command has this name, or NULL. */
 const struct signal_row *signals_named(const char *command);
-/* The signal that means this command in this role; NULL where none does. */
+/* The signal that means this command in this role, or NULL. */
 const struct signal_row *signals_find(enum role role, enum command command);

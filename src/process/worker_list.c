@@ -3,8 +3,8 @@
  * process, and the workers by slot. A slot's next worker overwrites the record of an ended worker:
  * no other process has the same pid and start.
  *
- * Never reads files that another user could have written, or files of another boot. A master process
- * killed between fork() and the line after it leaves a worker without a record. */
+ * Never reads files that another user could have written, or files of another boot. A master
+ * process killed between fork() and the line after it leaves a worker without a record. */
 #include "process/worker_list.h"
 
 #include "os/descriptor.h"

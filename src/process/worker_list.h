@@ -2,8 +2,8 @@
 /* The list of a master process's workers, for the next master process: workers of a killed master
  * process go on until their sessions have ended.
  *
- * The list is a file beside the pid file, PATH.workers.PID, written by the master process alone, for
- * each worker that it forks. A process is named by pid and start, so that a reused pid is never
+ * The list is a file beside the pid file, PATH.workers.PID, written by the master process alone,
+ * for each worker that it forks. A process is named by pid and start, so that a reused pid is never
  * mistaken. A reader opens the process's handle, and believes nothing that the kernel does not
  * confirm. A system that cannot confirm gets no list, silently, and a start knows no such
  * workers. */

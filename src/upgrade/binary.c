@@ -203,7 +203,7 @@ void binary_run(void *arg)
     struct diag *diag = diag_create();
     char text[1024];
 
-    signals_reset(); /* the new binary need not do it */
+    process_ops->reset_handlers(); /* the new binary need not do it */
     execute_binary(execution->binary, execution->environment, state->fds, state->fd_n);
     describe_failure(execution, text, sizeof(text));
     if (diag != NULL)

@@ -7,7 +7,7 @@
 
 #include "base/log_limit.h"
 #include "os/memory.h"
-#include "process/channel_end.h"
+#include "process/channel.h"
 #include "process/heritage.h"
 #include "process/signals.h"
 #include "session/stream.h"

@@ -36,7 +36,7 @@ START_TEST(a_signal_ends_the_sleep)
     set_up();
     ck_assert_int_eq(raise(SIGHUP), 0);
     if (_i == 1)
-        signals_admit();
+        process_ops->admit_signals();
     signals_await(&own, &timers, &now);
     ck_assert(signals_take(COMMAND_RELOAD, NULL));
 }
@@ -50,7 +50,7 @@ START_TEST(a_command_that_waits_lets_it_sleep)
 
     set_up();
     ck_assert_int_eq(raise(SIGHUP), 0);
-    signals_admit();
+    process_ops->admit_signals();
     timers_arm(&timers, &timer, SHORT_MS);
     for (uint64_t until = now.mono_ms + SHORT_MS; now.mono_ms < until; sleeps++)
         signals_await(&own, &timers, &now);

@@ -3,7 +3,7 @@
  * and nothing else remains. */
 #include "features/features.h"
 #include "process/config_check.h"
-#include "process/signals.h"
+#include "process/process_ops.h"
 #include "support/wait.h"
 
 #include <dirent.h>
@@ -343,7 +343,7 @@ START_TEST(a_master_s_signals_are_not_disturbed)
     ck_assert_int_eq(waitid(P_ALL, 0, &info, WEXITED | WNOHANG), 0);
     ck_assert_int_eq(info.si_pid, worker);
     ck_assert_int_eq(info.si_status, 3);
-    signals_reset();
+    process_ops->reset_handlers();
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks for the names of a configuration's servers from a loop of its own. */
-#include "process/name_check.h"
+/* Asks for the names of a configuration's servers once, from a loop of its own, and warns of names
+ * without an answer. Never fails the check: nothing depends on a name but its server. */
+#include "process/config_check.h"
 
 #include "base/compiler.h"
 #include "conf/report.h"
@@ -40,7 +41,7 @@ static unsigned count_kept(const struct name_check *check, const struct asked *a
     return state.n;
 }
 
-static void warn(const struct asked *asked, const char *name, const char *why)
+static void warn_of_name(const struct asked *asked, const char *name, const char *why)
 {
     unsigned kept = count_kept(asked->check, asked);
 
@@ -56,30 +57,30 @@ static void warn(const struct asked *asked, const char *name, const char *why)
                                                      : "");
 }
 
-static void resolved(struct fb_worker *handle, const fb_names *names, void *arg)
+static void name_resolved(struct fb_worker *handle, const fb_names *names, void *arg)
 {
     struct asked *asked = arg;
 
     (void)handle;
     asked->check->waits--;
     if (names->outcome != FB_NAME_FOUND)
-        warn(asked, names->name, names->why);
+        warn_of_name(asked, names->name, names->why);
     free(asked);
 }
 
-static void tell(struct names *names, struct fb_worker *handle, names_resolved *call,
+static void deliver_names(struct names *names, struct fb_worker *handle, names_resolved *call,
     const fb_names *what, void *arg)
 {
     (void)names;
     call(handle, what, arg);
 }
 
-static void told(struct names *names)
+static void end_delivery(struct names *names)
 {
     (void)names;
 }
 
-static void ask(struct name_check *check, const struct stream_settings *stream,
+static void ask_name(struct name_check *check, const struct stream_settings *stream,
     const struct upstream *upstream, const struct upstream_server *server)
 {
     const struct names_setting *setting = upstream->resolver;
@@ -91,7 +92,7 @@ static void ask(struct name_check *check, const struct stream_settings *stream,
         .timeout = ASK_MS,
         .port = server->port,
         .quiet = true,
-        .resolved = resolved,
+        .resolved = name_resolved,
         .arg = asked,
     };
 
@@ -102,11 +103,11 @@ static void ask(struct name_check *check, const struct stream_settings *stream,
         check->waits++;
         return;
     }
-    warn(asked, query.name, "it is no name of a host, or cannot be asked for");
+    warn_of_name(asked, query.name, "it is no name of a host, or cannot be asked for");
     free(asked);
 }
 
-static void ask_all(struct name_check *check, const struct cycle *cycle)
+static void ask_all_names(struct name_check *check, const struct cycle *cycle)
 {
     const struct upstream_server *server;
     const struct upstream *upstream;
@@ -114,7 +115,7 @@ static void ask_all(struct name_check *check, const struct cycle *cycle)
     STAILQ_FOREACH (upstream, &cycle->stream.upstreams, link)
         STAILQ_FOREACH (server, &upstream->servers, link)
             if (server->target == NULL)
-                ask(check, &cycle->stream, upstream, server);
+                ask_name(check, &cycle->stream, upstream, server);
     while (check->waits > 0 && check->loop.wait_error == 0) {
         int timeout = timers_wait(&check->loop.timers);
 
@@ -126,7 +127,7 @@ static void ask_all(struct name_check *check, const struct cycle *cycle)
     }
 }
 
-void name_check_run(
+void config_check_names(
     const struct cycle *cycle, const struct zone *known, struct log *log, int excerpts)
 {
     const struct names_setting *settings = &cycle->stream.system;
@@ -146,9 +147,9 @@ void name_check_run(
     report_init(&check.report, cycle->arena);
     check.names = names_create(&check.loop, &memory_plain, settings, NAMES_OF_GROUPS);
     if (check.names != NULL) {
-        check.names->deliver = tell;
-        check.names->delivered = told;
-        ask_all(&check, cycle);
+        check.names->deliver = deliver_names;
+        check.names->delivered = end_delivery;
+        ask_all_names(&check, cycle);
         names_destroy(&check.names);
     }
     report_show(&check.report, log, excerpts);
