@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Allocates pieces from blocks. A piece that is larger than a block gets a block of its own, so
- * that the current block stays available for small pieces. */
+/* Allocates pieces from blocks. A piece larger than a block gets a separate block, so that the
+ * current block stays available for small pieces. */
 #include "base/arena.h"
 
 #include "base/check.h"
@@ -31,17 +31,16 @@ struct arena {
     SLIST_HEAD(, block) blocks; /* the first one still has room */
 };
 
-/* Zeroed. */
-static void *get_memory(const struct memory *memory, size_t size)
+static void *alloc_zeroed(const struct memory *memory, size_t size)
 {
     void *p = memory_alloc(memory, size);
 
     return p != NULL ? memset(p, 0, size) : NULL;
 }
 
-static struct block *block_create(const struct memory *memory, size_t size)
+static struct block *create_block(const struct memory *memory, size_t size)
 {
-    struct block *block = get_memory(memory, sizeof(*block) + size);
+    struct block *block = alloc_zeroed(memory, sizeof(*block) + size);
 
     if (block != NULL) {
         block->free = block->data;
@@ -52,7 +51,7 @@ static struct block *block_create(const struct memory *memory, size_t size)
 
 struct arena *arena_create_from(const struct memory *memory)
 {
-    struct arena *arena = get_memory(memory, sizeof(*arena));
+    struct arena *arena = alloc_zeroed(memory, sizeof(*arena));
 
     if (arena == NULL)
         return NULL;
@@ -88,14 +87,14 @@ void arena_destroy(struct arena **arena)
 }
 
 /* Returns a block with room for `size` bytes; NULL without memory. */
-static struct block *get_block(struct arena *arena, size_t size)
+static struct block *find_block(struct arena *arena, size_t size)
 {
     struct block *first = SLIST_FIRST(&arena->blocks), *block;
     bool large = size > arena->block_size;
 
     if (first != NULL && (size_t)(first->end - first->free) >= size)
         return first;
-    block = block_create(arena->memory, large ? size : arena->block_size);
+    block = create_block(arena->memory, large ? size : arena->block_size);
     if (block == NULL)
         return NULL;
     if (first != NULL && large)
@@ -114,7 +113,7 @@ void *arena_alloc(struct arena *arena, size_t size)
     if (size > SIZE_MAX / 2)
         return NULL;
     size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
-    block = get_block(arena, size);
+    block = find_block(arena, size);
     if (block == NULL)
         return NULL;
     p = block->free;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kind checks. A struct that is reached through a `void *` has a member `kind`, which its creator
- * sets and its destructor clears; code that casts the `void *` back checks it by CHECK_KIND().
- * Assertions are active in every build, and never depend on memory that another process can
- * write. */
+/* Kind checks. A struct behind a `void *` has a member `kind`, set by its creator and cleared by
+ * its destructor; code that casts the `void *` back checks it by CHECK_KIND(). Assertions are
+ * active in every build, and never depend on memory that another process can write. */
 #pragma once
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the system's clocks. Only the log reads the clocks by itself; all other code uses a struct
+/* Reads the system's clocks. Only the log has its own readings; all other code uses a struct
  * clock. */
 #include "base/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cached time. Its owner reads the clocks once and uses that time until its next turn: a loop
- * for one turn, the master for one wake-up. Nothing here arms a timer. */
+/* The cached time. The owner reads the clocks once a turn of a loop, or once a wake-up of the
+ * master. Never arms a timer. */
 #pragma once
 
 #include <stdint.h>
@@ -12,6 +12,6 @@ struct clock {
     struct timespec mono; /* the system's own, to the nanosecond */
 };
 
-/* Reads the system's clocks: that for people only when the other has reached another millisecond.
- * The struct is all zero before the first time. */
+/* Reads the monotonic clock, and in a new millisecond the wall clock. The struct is all zero before
+ * the first time. */
 void clock_read(struct clock *clock);

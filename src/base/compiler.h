@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes and hints for the compiler, and two macros that C lacks. No macro here hides control
+/* Attributes and hints for the compiler, and two macros that C lacks. No macro hides control
  * flow. */
 #pragma once
 
@@ -8,11 +8,11 @@
 #define PRINTF_FORMAT(text, args) __attribute__((format(printf, text, args)))
 #define NORETURN __attribute__((noreturn))
 #define NOINLINE __attribute__((noinline))
-/* A function for what is rare: apart from the code that calls it, which saves no registers for it
- * and takes its branch for the unlikely one. */
+/* A rarely called function, apart from its callers, which save no registers for the call and take
+ * its branch as the unlikely one. */
 #define COLD __attribute__((cold, noinline))
 
-/* A function that is a part of each of its callers, of which one alone runs often. */
+/* A function that is a part of each caller, with a single frequent caller. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 #define likely(x) __builtin_expect(!!(x), 1)

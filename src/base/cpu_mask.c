@@ -42,18 +42,12 @@ unsigned cpu_mask_first(const struct cpu_mask *mask)
 
 struct cpu_mask cpu_mask_choose(const struct cpu_mask *allowed, unsigned index)
 {
-    unsigned count = cpu_mask_count(allowed);
-    struct cpu_mask left = *allowed, chosen = { { 0 } };
+    unsigned count = cpu_mask_count(allowed), nth = count > 0 ? index % count : 0;
+    struct cpu_mask chosen = { { 0 } };
 
-    if (count == 0)
-        return chosen;
-    for (index %= count; index > 0; index--) {
-        struct cpu_mask passed = { { 0 } };
-
-        cpu_mask_add(&passed, cpu_mask_first(&left));
-        left = cpu_mask_without(&left, &passed);
-    }
-    cpu_mask_add(&chosen, cpu_mask_first(&left));
+    for (unsigned cpu = 0; cpu < CPU_MASK_MAX; cpu++)
+        if (cpu_mask_has(allowed, cpu) && nth-- == 0)
+            cpu_mask_add(&chosen, cpu);
     return chosen;
 }
 

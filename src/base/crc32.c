@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Works the checksum out by half bytes, for which a table of 64 bytes does. */
+/* Computes the checksum by half bytes, with a table of 64 bytes. */
 #include "base/crc32.h"
 
 /* Remainders of the half bytes by the polynomial 0xedb88320, whose bits are reflected. */

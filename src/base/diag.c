@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The shared memory of diagnostics. Several processes may write at once: each reserves a message by
- * its number. A reader copies a message, terminates every string itself, and skips messages that
- * are not complete. As JSON a message is an object of level, text, file, line, column and excerpt,
- * which are null where it has none. */
+ * number. A reader copies a message, terminates every string itself, and skips incomplete messages.
+ * As JSON a message is an object of level, text, file, line, column and excerpt, or null. */
 #include "base/diag.h"
 
 #include "base/json.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Diagnostics: the messages that explain to a client why the change that it has requested failed.
- * All processes that take part in the change add to one shared memory: a log adds its lines of
- * level alert and above (log.h), and the report of a configuration those that have a place in a
- * file.
+/* Diagnostics: the messages that explain to a client why a requested change failed. All processes
+ * of the change add to one shared memory: a log adds lines of level alert and above (log.h), and
+ * the report of a configuration adds messages with a place in a file.
  *
  * A process may write at any time, for example too late, or because of a bug in a module: readers
- * get checked copies and never assert on what the memory holds. */
+ * get checked copies and never assert on the memory. */
 #pragma once
 
 #include <stdatomic.h>
@@ -21,7 +20,7 @@ struct json_value;
 #define DIAG_REASON_MAX 3200 /* bytes of a message with its place */
 
 struct diag_message {
-    _Atomic uint32_t whole; /* 0: it is being written, or its writer has died */
+    _Atomic uint32_t whole; /* 0: being written, or left by a dead writer */
     uint32_t level;         /* enum log_level */
     uint32_t line, column;  /* in `file`; 0: the message has no place */
     char text[2048];
@@ -48,7 +47,7 @@ void diag_destroy(struct diag **diag);
 
 /* Discards all messages and begins a session; returns its number. */
 uint32_t diag_begin(struct diag *diag);
-/* Adds a message to its session, from any process; longer strings are cut. */
+/* Adds a message to its session, from any process; long strings are cut. */
 void diag_add(struct diag *diag, uint32_t session, const struct diag_text *telling);
 
 /* Returns how many messages there are, at most DIAG_MAX. */
@@ -56,20 +55,18 @@ uint32_t diag_count(const struct diag *diag);
 /* Copies a message; false if it was not written to its end. */
 bool diag_get(const struct diag *diag, uint32_t i, struct diag_message *copy);
 
-/* Copies the first message of this level or a more severe one into `reason`, with its place in the
- * file: later messages are mostly consequences of the first. Returns false and leaves `reason`
- * unchanged if there is none. `diag` may be NULL. */
+/* Copies the first message of this or a more severe level into `reason`, with its place in the
+ * file: later messages are mostly consequences. False, with `reason` unchanged: there is none.
+ * `diag` may be NULL. */
 bool diag_reason(const struct diag *diag, uint32_t level, char *reason, size_t size);
 
-/* JSON is the one form in which diagnostics leave a process, for the control socket's clients and
- * for the other master process of an upgrade. The reader takes any text and asserts nothing about
- * it. */
-
+/* Diagnostics leave a process as JSON, for the control socket's clients and the other master
+ * process of an upgrade. A reader takes any text. */
 /* Writes the member "messages", an array with all messages of `diag` (NULL: none). */
 void diag_to_json(struct json *json, const struct diag *diag);
 
-/* Reads the next message of the array `messages` into `out`; *at is the element read last, none
- * for the first. A level that is not known becomes LEVEL_EMERG. Returns false after the last. */
+/* Reads the next message of the array `messages`; *at is the last element (no value: none yet). An
+ * unknown level becomes LEVEL_EMERG. Returns false after the last message. */
 bool diag_from_json(struct json_value messages, struct json_value *at, struct diag_message *out);
 /* Adds all messages of an array to a session. `diag` may be NULL. */
 void diag_add_json(struct diag *diag, uint32_t session, struct json_value messages);

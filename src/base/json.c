@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes JSON into memory that grows. Commas and the ends of levels are put by themselves; the
- * caller closes what it has opened, which is asserted. Reads JSON without building anything: a
- * search for a value walks over those before it. Depth is bounded, so that no text can exhaust the
- * stack. */
+/* Writes JSON into memory that grows, with commas and the ends of levels by itself; asserts that
+ * the caller closes each level. Reads JSON without building anything: a search walks over the
+ * preceding values. Depth is bounded, so that no text can exhaust the stack. */
 #include "base/json.h"
 
 #include "base/number.h"
@@ -26,19 +25,18 @@ char *json_end(struct json *json, size_t *n)
     char *text = json->text;
 
     assert(json->depth == 0);
-    *n = json->n;
-    if (json->failed || text == NULL) {
+    *n = json->n + 1;
+    if (!json->failed && text != NULL) {
+        memcpy(text + json->n, "\n", 2);
+    } else {
         free(text);
         text = NULL;
-    } else {
-        text[(*n)++] = '\n';
-        text[*n] = '\0';
     }
     json_begin(json);
     return text;
 }
 
-/* Appends, and leaves room for two bytes more, which end the line. */
+/* Appends bytes, and leaves room for the two bytes that end the line. */
 static void append_bytes(struct json *json, const char *bytes, size_t n)
 {
     size_t size = json->size > 0 ? json->size : SIZE_MIN;
@@ -342,7 +340,7 @@ struct json_value json_parse(const char *text, size_t n)
     return (struct json_value) { start, (size_t)(behind - start) };
 }
 
-static bool begins_with(struct json_value value, char first)
+static bool value_begins_with(struct json_value value, char first)
 {
     return value.text != NULL && value.text[0] == first;
 }
@@ -355,42 +353,42 @@ static struct json_value value_at(const char *p, const char *end)
     return behind == NULL ? none : (struct json_value) { p, (size_t)(behind - p) };
 }
 
+/* Returns the first item in an object or array, or the item behind `last`; NULL: no more. */
+static const char *next_item(struct json_value level, const char *last)
+{
+    const char *end = level.text + level.n;
+    const char *p = skip_blanks(last == NULL ? level.text + 1 : last, end);
+
+    if (last != NULL && p < end && *p == ',')
+        p = skip_blanks(p + 1, end);
+    return p < end && *p != '}' && *p != ']' ? p : NULL;
+}
+
 struct json_value json_member(struct json_value object, const char *name)
 {
     struct json_value key, value;
-    const char *p, *end;
+    const char *p, *end = object.text + object.n;
     char text[64];
 
-    if (!begins_with(object, '{'))
+    if (!value_begins_with(object, '{'))
         return none;
-    end = object.text + object.n;
-    p = skip_blanks(object.text + 1, end);
-    while (p < end && *p == '"') {
+    for (p = next_item(object, NULL); p != NULL; p = next_item(object, value.text + value.n)) {
         key = value_at(p, end);
         p = skip_name(p, end);
         value = p == NULL ? none : value_at(p, end);
-        if (value.text == NULL)
-            return none;
-        if (json_text(key, text, sizeof(text)) && strcmp(text, name) == 0)
+        if (value.text == NULL || (json_text(key, text, sizeof(text)) && strcmp(text, name) == 0))
             return value;
-        p = skip_blanks(value.text + value.n, end);
-        if (p < end && *p == ',')
-            p = skip_blanks(p + 1, end);
     }
     return none;
 }
 
 struct json_value json_next(struct json_value array, struct json_value last)
 {
-    const char *end, *p;
+    const char *p = NULL;
 
-    if (!begins_with(array, '['))
-        return none;
-    end = array.text + array.n;
-    p = skip_blanks(last.text == NULL ? array.text + 1 : last.text + last.n, end);
-    if (last.text != NULL && p < end && *p == ',')
-        p = skip_blanks(p + 1, end);
-    return p < end && *p != ']' ? value_at(p, end) : none;
+    if (value_begins_with(array, '['))
+        p = next_item(array, last.text == NULL ? NULL : last.text + last.n);
+    return p != NULL ? value_at(p, array.text + array.n) : none;
 }
 
 /* Decodes a \u escape after its "u", or a surrogate pair of two; *p is moved to the text after
@@ -429,7 +427,7 @@ bool json_text(struct json_value value, char *text, size_t size)
     size_t n = 0;
 
     text[0] = '\0';
-    if (!begins_with(value, '"'))
+    if (!value_begins_with(value, '"'))
         return false;
     p = value.text + 1;
     end = value.text + value.n - 1;

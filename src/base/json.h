@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* JSON (RFC 8259) for messages of one line between processes. A writer reports a lack of memory
  * only at the end, in json_end(). A reader builds no tree: values are parts of the text, and
- * malformed text has no values. No function asserts on a text that it reads. */
+ * malformed text has no values. Never asserts on a read text. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +10,7 @@
 
 #define JSON_DEPTH_MAX 16
 
-/* Writing. A key is NULL where there is none: for the value itself and for elements of
- * an array. */
+/* Writing. The key of the outermost value, and of elements of an array, is NULL. */
 struct json {
     char *text;
     size_t n, size;
@@ -35,27 +34,25 @@ void json_number(struct json *json, const char *key, int64_t value);
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
 
-/* Escapes the next character of a string as it stands between quotes, and returns how many bytes
- * that is; *s, which is not at its end, is moved to the character after it. A byte that is no UTF-8
- * becomes U+FFFD, and characters that a terminal would act on are escaped. */
+/* Escapes the next character of a string for the place between quotes, moves *s, which is not at
+ * its end, behind the character, and returns the number of bytes. A byte that is no UTF-8 becomes
+ * U+FFFD, and characters that a terminal would act on are escaped. */
 #define JSON_ESCAPED_MAX 6
 size_t json_escape(const char **s, char out[JSON_ESCAPED_MAX]);
 
-/* Reading: a value is a piece of the text that it was found in. */
+/* Reading: a value is a piece of its text. */
 struct json_value {
     const char *text; /* NULL: there is none */
     size_t n;
 };
 
-/* Returns the text as one value; none where it is not well-formed, or deeper than
- * JSON_DEPTH_MAX. */
+/* Returns the text as one value; none if malformed, or deeper than JSON_DEPTH_MAX. */
 struct json_value json_parse(const char *text, size_t n);
-/* Returns the first member of that name; none if there is none, or `object` is no object. */
+/* Returns the first member with the name, or no value; `object` may be any value. */
 struct json_value json_member(struct json_value object, const char *name);
-/* Returns the element of an array after `last` (no value: the first element); no value after the
- * last. */
+/* Returns the element of an array after `last` (no value: the first element), or no value. */
 struct json_value json_next(struct json_value array, struct json_value last);
-/* Copies a string, cut to `size` with its NUL; false, and "", if the value is no string. */
+/* Copies a string, cut to `size` with the NUL; false, and "", if the value is no string. */
 bool json_text(struct json_value value, char *text, size_t size);
 /* Returns a whole number, or `otherwise` if the value is none. */
 int64_t json_integer(struct json_value value, int64_t otherwise);

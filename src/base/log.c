@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes a line to all targets of a log: checks the flood limit, formats the message once, and
- * passes it to the second log, to the collector of diagnostics and to each target whose level
- * includes it. Never allocates, and keeps errno. */
+ * passes the line to the second log, the diagnostics and each target of a fitting level. Never
+ * allocates, and keeps errno. */
 #include "base/log.h"
 
 #include "base/diag.h"
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Adds to the level of some targets what the second log and the diagnostics take. */
+/* Raises the level of targets to the second log's and the diagnostics'. */
 static enum log_level level_with_others(const struct log *log, enum log_level level)
 {
     if (log->also != NULL && log->also->level > level)
@@ -27,8 +27,8 @@ static enum log_level level_with_others(const struct log *log, enum log_level le
     return log->diag != NULL && level < LEVEL_ALERT ? LEVEL_ALERT : level;
 }
 
-/* Whether the line goes anywhere: the log's level is that of the most verbose target of all. */
-static bool is_wanted(const struct log *log, const struct log_line *line)
+/* Whether any target takes the line; the log's level is the most verbose target's. */
+static bool is_line_wanted(const struct log *log, const struct log_line *line)
 {
     if (line->route == NULL)
         return line->level <= log->common || line->force;
@@ -116,7 +116,7 @@ static void collect_diag(const struct log *log, struct log_entry *entry)
 }
 
 /* Logs how many lines a target has lost, once it accepts lines again. */
-static void report_lost(struct log *log, struct log_target *target)
+static void report_lost_lines(struct log *log, struct log_target *target)
 {
     struct diag *diag = log->diag;
     uint64_t n = target->lost;
@@ -143,7 +143,7 @@ static void write_to_target(
     log_target_write(target, entry);
     log->broken = log->broken || target->broken;
     if (lost > 0 && lost == target->lost)
-        report_lost(log, target);
+        report_lost_lines(log, target);
 }
 
 static void write_to_targets(struct log *log, struct log_entry *entry)
@@ -194,7 +194,7 @@ static void PRINTF_FORMAT(3, 4)
     va_end(args);
 }
 
-static uint64_t now_ms(void)
+static uint64_t read_mono_ms(void)
 {
     struct timespec now;
 
@@ -204,14 +204,14 @@ static uint64_t now_ms(void)
 
 void log_report_suppressed(struct log *log, bool all)
 {
-    uint64_t now = now_ms();
+    uint64_t now = read_mono_ms();
     struct log_limit_report suppressed;
     int saved = errno;
 
     while (log->limit != NULL && log_limit_pop_report(log->limit, now, all, &suppressed)) {
         struct log_line line = { .level = suppressed.level, .route = suppressed.route };
 
-        if (is_wanted(log, &line)) /* the levels may have changed */
+        if (is_line_wanted(log, &line)) /* the levels may have changed */
             emit_line(log, &line,
                 "%" PRIu32 " more line%s like \"%s\" %s suppressed in the last %" PRIu64 " %s",
                 suppressed.n, suppressed.n == 1 ? "" : "s", suppressed.like,
@@ -234,7 +234,7 @@ static bool PRINTF_FORMAT(3, 0)
     if (log->limit == NULL || line->level <= LEVEL_CRIT || line->level >= LEVEL_DEBUG ||
         line->force)
         return false;
-    now = now_ms();
+    now = read_mono_ms();
     if (log_limit_has_report(log->limit, now))
         log_report_suppressed(log, false);
     va_copy(copy, args);
@@ -247,7 +247,7 @@ void log_vput(struct log *log, const struct log_line *line, const char *format, 
 {
     int saved = errno;
 
-    if (is_wanted(log, line) && !is_suppressed(log, line, format, args))
+    if (is_line_wanted(log, line) && !is_suppressed(log, line, format, args))
         emit(log, line, format, args);
     errno = saved;
 }

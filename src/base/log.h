@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The error log: nginx's levels and line shape, each line written whole by one system call a
- * target.
+/* The error log: nginx's levels and line shape, each line written whole by one system call a target.
  *
  *   2026/11/21 09:30:00 [error] 123#0: *5 message (111: Connection refused), client: ...
  *
@@ -24,13 +23,13 @@ struct log_limit;
 /* The emerg lines of a start, and of a configuration's check. */
 struct log_failures {
     unsigned n;
-    unsigned temporary; /* lines of these about what may pass by itself: a port in use */
+    unsigned temporary; /* lines among these about temporary faults: a port in use */
 };
 
-/* The end of a process that has found an internal error and would survive it (debug_points). */
+/* The end of a process at an internal error that it would survive (debug_points). */
 enum log_point { LOG_POINT_NONE, LOG_POINT_STOP, LOG_POINT_ABORT };
 
-/* Targets of some lines, in the place of those of all others. */
+/* Targets of some lines, in place of the log's. */
 struct log_route {
     enum log_level level; /* the most verbose of its targets */
     unsigned n;
@@ -64,18 +63,18 @@ struct log {
 void log_init(struct log *log, struct log_target *targets, unsigned n);
 /* A start-up log: lines go to standard error as "name: [level] message". */
 void log_init_plain(struct log *log, struct log_target *target, const char *name);
-/* To be called after the levels of targets, routes, `also` or `diag` have changed. */
+/* Called after a change of the levels of targets, routes, `also` or `diag`. */
 void log_update(struct log *log);
-/* Adds grave lines to a new session of these diagnostics from now on; NULL: to none. */
+/* Adds grave lines to a new session of these diagnostics from now on; NULL: none. */
 void log_collect(struct log *log, struct diag *diag);
 
-/* Notes that the emerg line written last is about what may pass by itself, or only follows from the
- * lines before it. */
+/* Notes that the last emerg line is about a temporary fault, or follows from the preceding
+ * lines. */
 void log_note_temporary(struct log *log);
-/* Counts an emerg line that another process has written for this one. */
+/* Counts an emerg line that another process has written for us. */
 void log_note_failure(struct log *log, bool temporary);
-/* Returns the exit code of a start, or a check, that has failed: EX_TEMPFAIL where each emerg line
- * is about what may pass by itself, else EXIT_FAILURE. */
+/* Returns the exit code of a failed start or check: EX_TEMPFAIL where each emerg line is about a
+ * temporary fault, else EXIT_FAILURE. */
 int log_exit_code(const struct log *log);
 
 void log_vput(struct log *log, const struct log_line *line, const char *format, va_list args)
@@ -83,17 +82,16 @@ void log_vput(struct log *log, const struct log_line *line, const char *format, 
 void log_put(struct log *log, enum log_level level, int error, const char *format, ...)
     PRINTF_FORMAT(4, 5);
 
-/* Writes a line that a client which has asked for a change is told of too, whatever its level and
- * that of the log. */
+/* Writes a line for the client of a change too, whatever the levels of line and log. */
 void log_tell(struct log *log, enum log_level level, const char *format, ...) PRINTF_FORMAT(3, 4);
 
-/* To be called behind the lines about an internal error, or about a mistake of a module, that the
- * process survives: with debug_points it says so, and then stops, for a debugger, or aborts, for a
- * core dump. Else it does nothing. `what` names the error in a few words. */
+/* Called behind the lines about a survived internal error, or mistake of a module: with
+ * debug_points writes a line and stops, for a debugger, or aborts, for a core dump. `what` names
+ * the error in a few words. */
 void log_debug_point(struct log *log, const char *what);
 
-/* Logs how many lines were suppressed in each interval that has ended; with `all`, in the current
- * intervals too. */
+/* Logs the numbers of suppressed lines of all ended intervals; with `all`, of current intervals
+ * too. */
 void log_report_suppressed(struct log *log, bool all);
 
 /* log_write(log, level, errno or 0, format, ...) */

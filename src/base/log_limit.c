@@ -17,12 +17,13 @@ void log_limit_init(struct log_limit *limit, uint32_t burst, uint64_t interval_m
     *limit = (struct log_limit) { .burst = burst, .interval_ms = interval_ms };
 }
 
-static bool is_over(const struct log_limit *limit, const struct log_limit_kind *kind, uint64_t now)
+static bool is_interval_over(
+    const struct log_limit *limit, const struct log_limit_kind *kind, uint64_t now)
 {
     return now - kind->begun_ms >= limit->interval_ms;
 }
 
-static size_t place_of(const struct log_line *line, const char *format)
+static size_t kind_place(const struct log_line *line, const char *format)
 {
     uint64_t key = (uint64_t)(uintptr_t)format ^ (uint64_t)(unsigned)line->error << 32 ^
                    (uint64_t)line->level << 56 ^ (uint64_t)(uintptr_t)line->route << 16;
@@ -30,12 +31,12 @@ static size_t place_of(const struct log_line *line, const char *format)
     return (size_t)(key * 0x9e3779b97f4a7c15u >> 32);
 }
 
-/* Finds the kind of the line. A new kind takes the place of the one that began first; NULL where
- * all of them have lines that are still to be reported. */
+/* Finds the kind of the line. A new kind takes the oldest kind's place; NULL where all places have
+ * unreported lines. */
 static struct log_limit_kind *find_kind(
     struct log_limit *limit, uint64_t now, const struct log_line *line, const char *format)
 {
-    size_t first = place_of(line, format);
+    size_t first = kind_place(line, format);
     struct log_limit_kind *oldest = NULL;
 
     for (size_t i = 0; i < PLACES; i++) {
@@ -79,7 +80,7 @@ bool log_limit_suppresses(struct log_limit *limit, uint64_t now, const struct lo
     if (kind == NULL)
         return false;
     assert(kind->suppressed == 0 || kind->n >= limit->burst);
-    if (kind->suppressed == 0 && is_over(limit, kind, now)) {
+    if (kind->suppressed == 0 && is_interval_over(limit, kind, now)) {
         kind->begun_ms = now;
         kind->n = 0;
     }
@@ -108,7 +109,7 @@ bool log_limit_pop_report(
 
         if (kind->suppressed == 0)
             continue;
-        if (found == NULL && (all || is_over(limit, kind, now)))
+        if (found == NULL && (all || is_interval_over(limit, kind, now)))
             found = kind;
         else if (limit->report_ms == 0 || due < limit->report_ms)
             limit->report_ms = due;
@@ -119,10 +120,11 @@ bool log_limit_pop_report(
     *suppressed = (struct log_limit_report) {
         .level = found->level, .route = found->route, .n = found->suppressed
     };
-    suppressed->ms = is_over(limit, found, now) ? limit->interval_ms : now - found->begun_ms;
+    suppressed->ms =
+        is_interval_over(limit, found, now) ? limit->interval_ms : now - found->begun_ms;
     memcpy(suppressed->like, found->like, sizeof(suppressed->like));
     found->suppressed = 0;
-    if (is_over(limit, found, now)) {
+    if (is_interval_over(limit, found, now)) {
         found->begun_ms = now;
         found->n = 0;
     }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The flood limit of a log: of each kind of line only `burst` are written within an interval;
- * further ones are suppressed and counted.
- *
- * Lines are of a kind when they have the same format string, level, error and route, so that a
- * flood of one kind hides no other. Lines of kinds that do not fit into the table are not
- * limited. */
+ * further lines are suppressed and counted. A kind is a format string, level, error and route, so
+ * that no flood hides other lines. Kinds without room in the table are not limited. */
 #pragma once
 
 #include "base/compiler.h"
@@ -46,8 +43,8 @@ void log_limit_init(struct log_limit *limit, uint32_t burst, uint64_t interval_m
 /* Counts the line; returns whether it is suppressed. */
 bool log_limit_suppresses(struct log_limit *limit, uint64_t now, const struct log_line *line,
     const char *format, va_list args) PRINTF_FORMAT(4, 0);
-/* Removes the report of a kind whose interval is over (with `all`: of any kind) and copies it to
- * *report; false if there is none. */
+/* Takes the report of a kind whose interval is over (with `all`: of any kind); false: none is
+ * due. */
 bool log_limit_pop_report(
     struct log_limit *limit, uint64_t now, bool all, struct log_limit_report *report);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A log line: its level, its attributes, which are everything but the message, and its text
- * (log_text.c) and JSON form (log_json.c), each made once, when the first target asks for it, in
- * memory of its caller. Knows nothing of logs and targets. The strings of a line belong to the
- * caller and must last only as long as the call that logs. */
+/* A log line: level, attributes (all but the message), and the text and JSON forms, each made once,
+ * for the first target that needs it, in the caller's memory. Knows nothing of logs and targets.
+ * The strings of a line are the caller's, for the time of the call that logs. */
 #pragma once
 
 #include "base/compiler.h"
@@ -28,23 +27,23 @@ const char *log_level_name(enum log_level level);
 /* Returns the level of the name, or -1. */
 int log_level_parse(const char *name);
 
-/* A place in the configuration that a line is about. */
+/* A line's place in the configuration. */
 struct log_place {
     const char *file;
     unsigned line, column; /* from 1 */
-    /* makes the excerpt for a reader who has asked for the change; NULL where there is none */
+    /* makes the excerpt for the client of a change; NULL: there is none */
     const char *(*excerpt)(const struct log_place *place);
 };
 
 struct log_route;
 
-/* The state of a session that is led to a server, as nginx has it. Only the text form shows it. */
+/* The state of a proxied session, as nginx has it, for the text form alone. */
 struct log_relay {
     const char *action; /* for example "connecting to upstream" */
     uint64_t from_client, to_client, from_upstream, to_upstream; /* bytes */
 };
 
-/* How bytes were to be moved where a line says that this has failed. */
+/* The direction of a failed transfer of bytes. */
 enum log_transfer { LOG_NO_TRANSFER, LOG_RECEIVING, LOG_SENDING };
 
 /* Texts may be NULL. */
@@ -63,15 +62,15 @@ struct log_line {
     bool force; /* write to every target whatever its level (debug_connection) */
 };
 
-/* The time of log lines as text, made once a second, because most lines share it with the line
- * before. */
+/* The time of log lines as text, made once a second: most lines share a second with the previous
+ * line. */
 struct log_stamp {
     int64_t second;  /* time of the texts, since the epoch; -1: none yet */
     char date[24];   /* 2026/11/21 09:30:00 */
     char syslog[16]; /* Nov 21 09:30:00 */
 };
 
-/* Makes the texts again, in the local time zone, if the second is another. */
+/* Makes the texts again, in the local time zone, in a new second. */
 void log_stamp_update(struct log_stamp *stamp);
 
 /* Bytes of a line in any form: what a pipe takes whole. */
@@ -97,6 +96,5 @@ struct log_entry {
 const struct log_text *log_text_make(struct log_entry *entry);
 const struct log_text *log_json_make(struct log_entry *entry);
 
-/* Adds to a text; bytes that a terminal would act on become \xNN, and what has no room is left
- * out. */
+/* Adds to a text; bytes that a terminal would act on become \xNN. A text without room is cut. */
 void log_text_add(struct log_text *text, const char *s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens and connects targets, and writes lines to them. No function here logs, so that a failure
- * cannot cause another line, and none asks whether a write would wait: others write between. */
+/* Opens and connects targets, and writes lines. Never logs, so that a failure cannot cause another
+ * line, and never asks whether a write would wait: other processes write in between. */
 #include "base/log_target.h"
 
 #include "base/compiler.h"
@@ -22,9 +22,9 @@
 
 #define FIELD_MIN 64 /* a name, at least, and its newline */
 
-/* Duplicates standard output or error if the path leads to the same file: /dev/stderr cannot be
- * opened where it is a socket, or a pipe that another user made. Returns -1 and leaves errno
- * unchanged on failure. */
+/* Duplicates standard output or error if the path leads to the same file: as a socket, or as a pipe
+ * of another user, /dev/stderr cannot be opened. Returns -1 and leaves errno unchanged on
+ * failure. */
 static int dup_standard(const char *path)
 {
     struct stat named, standard;
@@ -56,7 +56,7 @@ int log_target_open(struct log_target *target)
     return 0;
 }
 
-static enum log_way find_way(int fd, bool *is_pipe)
+static enum log_way find_way_of(int fd, bool *is_pipe)
 {
     struct stat st;
 
@@ -77,7 +77,7 @@ void log_target_find_way(struct log_target *target)
     int error = errno;
 
     target->is_pipe = false;
-    target->way = find_way(target->fd, &target->is_pipe);
+    target->way = find_way_of(target->fd, &target->is_pipe);
     target->torn = false;
     errno = error;
 }
@@ -122,24 +122,17 @@ int log_target_connect(struct log_target *target)
     return connect(target->fd, syslog->address, syslog->address_n);
 }
 
-static bool send_parts(int fd, struct iovec *parts, size_t n)
+static ssize_t send_parts(int fd, struct iovec *parts, size_t n)
 {
     struct msghdr message = { .msg_iov = parts, .msg_iovlen = n };
 
-    return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) != -1;
+    return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Whether the receiver's buffer is full. Every other error means that the receiver has gone. */
+/* Whether the receiver's buffer is full. At any other error the receiver has gone. */
 static bool is_full(int error)
 {
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;
-}
-
-static void count_lost(struct log_target *target)
-{
-    target->lost++;
-    if (!is_full(errno))
-        target->broken = true;
 }
 
 static bool send_syslog(
@@ -153,14 +146,15 @@ static bool send_syslog(
     snprintf(head, sizeof(head), "<%u>%s %s%s: ", syslog->facility * 8 + (unsigned)level,
         stamp->syslog, syslog->host, syslog->tag);
     parts[0] = (struct iovec) { .iov_base = head, .iov_len = strlen(head) };
-    if (send_parts(target->fd, parts, 2))
+    if (send_parts(target->fd, parts, 2) != -1)
         return true;
     if (errno == ECONNREFUSED && syslog->address->sa_family != AF_UNIX) {
-        target->lost++; /* an earlier line was refused, and this one was not sent */
-        if (send_parts(target->fd, parts, 2))
+        target->lost++; /* an earlier line was refused, and this line was not sent */
+        if (send_parts(target->fd, parts, 2) != -1)
             return true;
     }
-    count_lost(target);
+    target->lost++;
+    target->broken = target->broken || !is_full(errno);
     return false;
 }
 
@@ -173,15 +167,64 @@ static void add_field(struct log_text *fields, const char *name, const char *val
     fields->bytes[fields->n++] = '\n';
 }
 
-/* systemd's "native protocol": lines NAME=value. */
-static bool send_journal(struct log_target *target, struct log_entry *entry)
+/* Writes in the target's way; a descriptor that is no socket any more by write(). */
+static ssize_t write_by(enum log_way way, int fd, struct iovec *parts, int n)
+{
+    if (way == LOG_WAY_NOWAIT)
+        return os_nowait_write(fd, parts, n);
+    if (way == LOG_WAY_SEND) {
+        ssize_t sent = send_parts(fd, parts, (size_t)n);
+
+        if (sent != -1 || errno != ENOTSOCK)
+            return sent;
+    }
+    return writev(fd, parts, n);
+}
+
+/* Writes a line behind its head, which may be empty, as a line of its own: a terminal, or a disk
+ * that became full, may have accepted a part of the previous line. */
+static void write_line(
+    struct log_target *target, enum log_way way, struct iovec head, struct iovec line)
+{
+    struct iovec newline = { .iov_base = (char[]) { '\n' }, .iov_len = target->torn };
+    struct iovec parts[3] = { newline, head, line };
+    size_t size = newline.iov_len + head.iov_len + line.iov_len;
+    ssize_t n = write_by(way, target->fd, parts, 3);
+
+    if (n == (ssize_t)size) {
+        target->torn = false;
+        return;
+    }
+    target->lost++;
+    target->torn = target->torn || n > 0;
+}
+
+/* Sends the fields of a line to the journal's socket, or else writes the line to standard error,
+ * which is a socket that the journal reads too. */
+static void write_journal(struct log_target *target, struct iovec *fields, size_t n,
+    enum log_level level, struct iovec line)
+{
+    char text[8];
+    struct iovec head = { .iov_base = text };
+
+    if (target->journal_fd != -1) {
+        if (send_parts(target->journal_fd, fields, n) != -1)
+            return;
+        target->broken = target->broken || !is_full(errno);
+    }
+    head.iov_len = (size_t)snprintf(text, sizeof(text), "<%d>", (int)level);
+    write_line(target, LOG_WAY_SEND, head, line);
+}
+
+/* By systemd's "native protocol": lines NAME=value. */
+static void write_to_journal(struct log_target *target, struct log_entry *entry)
 {
     const struct log_line *line = entry->line;
     struct log_text fields;
     char head[80], number[24];
-    struct iovec parts[3];
+    struct iovec parts[3], text = { .iov_base = entry->text.bytes, .iov_len = entry->text.n };
 
-    fields.n = 0;
+    fields.n = 0; /* too large to be cleared for nothing */
     snprintf(
         head, sizeof(head), "PRIORITY=%d\nSYSLOG_IDENTIFIER=forkbeard\nMESSAGE=", (int)line->level);
     if (line->error != 0) {
@@ -200,63 +243,7 @@ static bool send_journal(struct log_target *target, struct log_entry *entry)
     parts[1] = (struct iovec) { .iov_base = entry->text.bytes + entry->head,
         .iov_len = entry->text.n - entry->head };
     parts[2] = (struct iovec) { .iov_base = fields.bytes, .iov_len = fields.n };
-    return send_parts(target->journal_fd, parts, 3);
-}
-
-static ssize_t write_by(enum log_way way, int fd, struct iovec *parts, int n)
-{
-    struct msghdr message = { .msg_iov = parts, .msg_iovlen = (size_t)n };
-
-    switch (way) {
-    case LOG_WAY_SEND:
-        return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    case LOG_WAY_NOWAIT:
-        return os_nowait_write(fd, parts, n);
-    default:
-        return writev(fd, parts, n);
-    }
-}
-
-/* Writes a line behind its head, which may be empty. It begins a line of its own: a terminal, or a
- * disk that became full, may have accepted a part of the one before. */
-static void write_line(
-    struct log_target *target, enum log_way way, struct iovec head, struct iovec line)
-{
-    struct iovec newline = { .iov_base = (char[]) { '\n' }, .iov_len = target->torn };
-    struct iovec parts[3] = { newline, head, line };
-    size_t size = newline.iov_len + head.iov_len + line.iov_len;
-    ssize_t n = write_by(way, target->fd, parts, 3);
-
-    if (n == -1 && errno == ENOTSOCK)
-        n = write_by(LOG_WAY_WRITE, target->fd, parts, 3);
-    if (n == (ssize_t)size) {
-        target->torn = false;
-        return;
-    }
-    target->lost++;
-    target->torn = target->torn || n > 0;
-}
-
-/* Writes to standard error, a socket, instead of the journal's own; the journal reads both. */
-static void write_prefixed(struct log_target *target, enum log_level level, struct iovec line)
-{
-    char text[8];
-    struct iovec head = { .iov_base = text };
-
-    head.iov_len = (size_t)snprintf(text, sizeof(text), "<%d>", (int)level);
-    write_line(target, LOG_WAY_SEND, head, line);
-}
-
-static void to_journal(struct log_target *target, struct log_entry *entry)
-{
-    struct iovec line = { .iov_base = entry->text.bytes, .iov_len = entry->text.n };
-
-    if (target->journal_fd != -1) {
-        if (send_journal(target, entry))
-            return;
-        target->broken = target->broken || !is_full(errno);
-    }
-    write_prefixed(target, entry->line->level, line);
+    write_journal(target, parts, countof(parts), line->level, text);
 }
 
 void log_target_write(struct log_target *target, struct log_entry *entry)
@@ -270,22 +257,20 @@ void log_target_write(struct log_target *target, struct log_entry *entry)
         line.iov_len--; /* a datagram ends by itself */
         send_syslog(target, entry->stamp, entry->line->level, line);
     } else if (target->journal && !is_json) {
-        to_journal(target, entry);
+        write_to_journal(target, entry);
     } else {
         write_line(target, target->way, (struct iovec) { .iov_base = NULL }, line);
     }
 }
 
-/* Writes as much of the bytes as is accepted; returns how many are. */
-static size_t put_bytes(struct log_target *target, const char *bytes, size_t n, bool packed)
+/* Writes bytes as far as they are accepted; returns how many are. */
+static size_t write_bytes(struct log_target *target, const char *bytes, size_t n, bool packed)
 {
     bool begins = target->torn && !packed;
     struct iovec parts[2] = { { .iov_base = (char[]) { '\n' }, .iov_len = begins },
         { .iov_base = (char *)bytes, .iov_len = n } };
     ssize_t done = write_by(target->way, target->fd, parts, 2);
 
-    if (done == -1 && errno == ENOTSOCK)
-        done = write_by(LOG_WAY_WRITE, target->fd, parts, 2);
     if (done <= 0)
         return 0;
     done -= begins;
@@ -295,8 +280,8 @@ static size_t put_bytes(struct log_target *target, const char *bytes, size_t n, 
     return (size_t)done;
 }
 
-/* Returns how many bytes of the lines a pipe takes whole: lines, or one that is too long. */
-static size_t piece_of(const char *bytes, size_t n)
+/* Returns how many bytes a pipe takes whole: whole lines, or a line that is too long. */
+static size_t pipe_piece(const char *bytes, size_t n)
 {
     size_t most = PIPE_BUF - 1; /* with the newline behind a torn line */
     const char *end;
@@ -310,8 +295,8 @@ static size_t piece_of(const char *bytes, size_t n)
     return end == NULL ? n : (size_t)(end + 1 - bytes);
 }
 
-/* Counts the lines of which the last n bytes were not accepted. */
-static void count_lines(struct log_target *target, const struct log_lines *lines, size_t n)
+/* Counts the lines in the last n bytes, which were not accepted. */
+static void count_lost_lines(struct log_target *target, const struct log_lines *lines, size_t n)
 {
     unsigned lost = lines->packed || n == lines->n ? lines->count : 0;
 
@@ -321,14 +306,14 @@ static void count_lines(struct log_target *target, const struct log_lines *lines
     target->lost += lost < lines->count ? lost : lines->count;
 }
 
-static bool put_file(struct log_target *target, const struct log_lines *lines)
+static bool put_file_lines(struct log_target *target, const struct log_lines *lines)
 {
     const char *p = lines->bytes;
     size_t left = lines->n;
 
     while (left > 0) {
-        size_t piece = target->is_pipe && !lines->packed ? piece_of(p, left) : left;
-        size_t done = put_bytes(target, p, piece, lines->packed);
+        size_t piece = target->is_pipe && !lines->packed ? pipe_piece(p, left) : left;
+        size_t done = write_bytes(target, p, piece, lines->packed);
 
         p += done;
         left -= done;
@@ -337,12 +322,12 @@ static bool put_file(struct log_target *target, const struct log_lines *lines)
     }
     if (left == 0)
         return true;
-    count_lines(target, lines, left);
+    count_lost_lines(target, lines, left);
     return false;
 }
 
 /* A text with a newline, which a log without escaping may have, needs its length in front. */
-static bool put_journal(struct log_target *target, struct iovec line)
+static bool put_journal_line(struct log_target *target, struct iovec line)
 {
     bool plain = memchr(line.iov_base, '\n', line.iov_len) == NULL;
     char head[] = "PRIORITY=6\nSYSLOG_IDENTIFIER=forkbeard\nMESSAGE=", newline[] = "\n";
@@ -355,12 +340,7 @@ static bool put_journal(struct log_target *target, struct iovec line)
 
     if (!plain)
         head[sizeof(head) - 2] = '\n';
-    if (target->journal_fd != -1) {
-        if (send_parts(target->journal_fd, parts, countof(parts)))
-            return true;
-        target->broken = target->broken || !is_full(errno);
-    }
-    write_prefixed(target, LEVEL_INFO, whole);
+    write_journal(target, parts, countof(parts), LEVEL_INFO, whole);
     return target->lost == lost;
 }
 
@@ -371,9 +351,9 @@ bool log_target_put(
 
     assert(target->fd != -1 && lines->n > 0 && lines->count > 0);
     if (target->syslog == NULL && !target->journal)
-        return put_file(target, lines);
+        return put_file_lines(target, lines);
     assert(lines->count == 1 && !lines->packed);
     if (target->journal)
-        return put_journal(target, line);
+        return put_journal_line(target, line);
     return send_syslog(target, stamp, target->syslog->severity, line);
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A source of memory. Connections and arenas allocate through it, so that a test can count
- * allocations and make them fail. The daemon uses the C library's. */
+/* Sources of memory, so that a test can count the allocations of connections and arenas and make
+ * them fail; and spare blocks of one size: a block given back last is taken first, without the
+ * allocator.
+ *
+ * A list of spares keeps no more blocks than its source allows: none in a debug build, whose
+ * allocator is to see the end of each. Never clears a block. Invariant: a block on the list has no
+ * owner. */
 #pragma once
 
 #include "base/compiler.h"
@@ -12,19 +17,18 @@
 struct memory {
     void *(*alloc)(const struct memory *memory, size_t n); /* NULL with errno */
     void (*release)(const struct memory *memory, void *p); /* p may be NULL */
-    /* size in bytes of an arena's blocks; 0: the default; 1: a block for each piece, so that a test
-     * can make any allocation fail */
+    /* bytes of an arena's blocks; 0: the default; 1: a block for each piece, so that a test can
+     * make any allocation fail */
     size_t block;
-    /* free blocks of one size that an owner may keep for its next use; 0: none, so that a test sees
-     * each allocation */
+    /* free blocks of one size that a list may keep; 0: none, so that a test sees each allocation */
     unsigned spares;
 };
 
 /* The C library's malloc() and free(). */
 extern const struct memory memory_plain;
 
-/* Clears n bytes; where the compiler knows n, piece by piece: all at once, it would have it done by
- * a call, or by an instruction that is slow to begin. */
+/* Clears n bytes; if the compiler knows n, piece by piece: all at once, the compiler would use a
+ * call, or an instruction that is slow to begin. */
 static ALWAYS_INLINE void memory_clear(void *p, size_t n)
 {
     size_t i = 0;
@@ -47,4 +51,47 @@ static inline void *memory_alloc(const struct memory *memory, size_t n)
 static inline void memory_release(const struct memory *memory, void *p)
 {
     memory->release(memory, p);
+}
+
+struct spare {
+    struct spare *next;
+};
+
+struct spares {
+    const struct memory *memory;
+    struct spare *first;
+    size_t size; /* bytes of a block */
+    unsigned n;  /* blocks on the list */
+};
+
+void spares_init(struct spares *spares, const struct memory *memory, size_t size);
+/* Frees the spare blocks. */
+void spares_done(struct spares *spares);
+/* Asserts that the list is as long as counted, and not too long. */
+void spares_check(const struct spares *spares);
+
+/* Takes a block, of undefined bytes; NULL without memory. */
+static inline void *spares_take(struct spares *spares)
+{
+    struct spare *block = spares->first;
+
+    if (unlikely(block == NULL))
+        return memory_alloc(spares->memory, spares->size);
+    spares->first = block->next;
+    spares->n--;
+    return block;
+}
+
+/* Gives a block back. */
+static inline void spares_give(struct spares *spares, void *p)
+{
+    struct spare *block = p;
+
+    if (unlikely(spares->n >= spares->memory->spares)) {
+        memory_release(spares->memory, p);
+        return;
+    }
+    block->next = spares->first;
+    spares->first = block;
+    spares->n++;
 }

@@ -21,8 +21,7 @@ static enum number_status in_range(int64_t value, int64_t least, int64_t greates
     return NUMBER_OK;
 }
 
-/* Reads digits and moves *s to the text after them; a number that is too large becomes
- * INT64_MAX. */
+/* Reads digits and moves *s behind them; a number that is too large becomes INT64_MAX. */
 static bool parse_digits(const char **s, int64_t *value)
 {
     const char *p = *s;
@@ -58,29 +57,17 @@ enum number_status number_parse(const char *s, int64_t least, int64_t greatest, 
 
 enum number_status number_parse_size(const char *s, int64_t least, int64_t greatest, int64_t *out)
 {
+    static const char units[] = "kKmMgG";
+    const char *unit;
     int64_t value;
 
     if (!parse_digits(&s, &value))
         return NUMBER_MALFORMED;
-    if (*s != '\0' && s[1] != '\0')
-        return NUMBER_MALFORMED;
-    switch (*s) {
-    case '\0':
-        break;
-    case 'k':
-    case 'K':
-        value = multiply_capped(value, 1024);
-        break;
-    case 'm':
-    case 'M':
-        value = multiply_capped(value, 1024 * 1024);
-        break;
-    case 'g':
-    case 'G':
-        value = multiply_capped(value, 1024 * 1024 * 1024);
-        break;
-    default:
-        return NUMBER_MALFORMED;
+    if (*s != '\0') {
+        unit = strchr(units, *s);
+        if (unit == NULL || s[1] != '\0')
+            return NUMBER_MALFORMED;
+        value = multiply_capped(value, INT64_C(1) << 10 * ((unit - units) / 2 + 1));
     }
     return in_range(value, least, greatest, out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks paths by the rules of those who open them later. A symbolic link is followed step by step
- * where the one who opens does so, because the file that it leads to may be missing. */
+/* Checks paths by the rules of the later opening. A log's symbolic link is followed step by step,
+ * as by os/log_file.c, because the link's target may be missing. */
 #include "base/path_check.h"
 
 #include "base/compiler.h"
@@ -39,17 +39,6 @@ static bool is_accessible(const char *path, int mode)
     return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
 }
 
-/* Returns the length of the path's directory, without its slash unless that is the root. */
-static size_t directory_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    assert(path[0] == '/');
-    while (slash > path && slash[-1] == '/')
-        slash--;
-    return slash == path ? 1 : (size_t)(slash - path);
-}
-
 /* Checks that there is a directory, with these rights in it. */
 static bool check_directory(const char *path, int mode, struct path_fault *fault)
 {
@@ -70,17 +59,19 @@ static bool check_directory(const char *path, int mode, struct path_fault *fault
 /* Checks that files can be made in the directory of the path. */
 static bool check_parent(const char *path, struct path_fault *fault)
 {
+    const char *slash = strrchr(path, '/');
     char directory[PATH_MAX];
-    size_t n = directory_length(path);
 
-    if (n >= sizeof(directory))
+    assert(path[0] == '/');
+    while (slash > path && slash[-1] == '/')
+        slash--;
+    if (slash - path >= PATH_MAX)
         return set_fault(fault, ENAMETOOLONG, "the path is too long");
-    memcpy(directory, path, n);
-    directory[n] = '\0';
+    snprintf(directory, sizeof(directory), "%.*s", slash == path ? 1 : (int)(slash - path), path);
     return check_directory(directory, W_OK | X_OK, fault);
 }
 
-/* Replaces the path of a symbolic link by what that names. */
+/* Replaces the path of a symbolic link by the link's target. */
 static bool follow_link(char path[PATH_MAX], struct path_fault *fault)
 {
     char target[PATH_MAX];
@@ -166,8 +157,8 @@ static bool check_pid(const char *path, struct path_fault *fault)
     return check_lock(path, fault) && check_parent(path, fault);
 }
 
-/* Checks the path of a socket. A listening socket that is there may be passed to the daemon, which
- * then makes none. */
+/* Checks the path of a socket. A listening socket may be passed to the daemon, which then makes
+ * none. */
 static bool check_socket(const char *path, bool passed, struct path_fault *fault)
 {
     struct stat st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds out what would be in the way of a file that a start opens or makes, as far as this user can
- * know. Asks the kernel alone (stat, faccessat), with the effective user: nothing is opened or
- * changed. What it does not see may still fail. */
+/* Finds obstacles to a file that a start opens or makes, as far as this user can know. Asks the
+ * kernel alone (stat, faccessat), with the effective user: never opens or changes a file. A start
+ * may still fail for unseen reasons. */
 #pragma once
 
 #include <limits.h>
@@ -21,9 +21,8 @@ struct path_fault {
     char text[2 * PATH_MAX];
 };
 
-/* Returns whether nothing is known to be in the way; else *fault says what. The path is
- * absolute. */
+/* Returns whether no obstacle is known; else *fault names it. The path is absolute. */
 bool path_check(enum path_use use, const char *path, struct path_fault *fault);
 
-/* Whether both absolute paths name one file, however they are spelled; it may be missing yet. */
+/* Whether both paths name one file, perhaps missing, however they are spelled. */
 bool path_is_same(const char *a, const char *b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Short times by the cheapest counter that the processor has: a reading costs a third of the
- * clock's. The counter's rate is found by the clock. For measurements alone: a counter may differ
- * between processors, or go back, and no deadline stands on it. */
+/* Short times by the processor's cheapest counter: a reading costs a third of the clock's, and the
+ * clock gives the rate. Never for deadlines, only for measurements: a counter may differ between
+ * processors, or go back. */
 #pragma once
 
 #include <stdint.h>
@@ -16,8 +16,8 @@ struct ticks_mark {
 /* Reads the counter (ticks_x86_64.c; ticks_clock.c for other processors). */
 uint64_t ticks_now(void);
 struct ticks_mark ticks_mark(void);
-/* Returns the microseconds of a tick, times 2^TICKS_RATE_BITS, as they were since the mark; 0 where
- * no time has passed. */
+/* Returns the microseconds a tick since the mark, times 2^TICKS_RATE_BITS; 0: no time has
+ * passed. */
 uint32_t ticks_rate(const struct ticks_mark *since);
 
 static inline uint64_t ticks_to_us(uint64_t ticks, uint64_t rate)

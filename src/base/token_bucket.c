@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fills a bucket by whole tokens, so that many short steps of time add as much as a long one. A
- * clock that stands still adds nothing. */
+/* Fills a bucket by whole tokens, so that many short steps of time add as much as a long step. */
 #include "base/token_bucket.h"
 
 #include <assert.h>

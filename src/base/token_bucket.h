@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A token bucket: so many events at once, and so many a second in the long run. It goes by the
- * time that its caller hands in, never reads a clock and never allocates; a zeroed one is full. */
+/* A token bucket: so many events at once, and so many a second in the long run, by the caller's
+ * time. Never reads a clock or allocates; a zeroed bucket is full. */
 #pragma once
 
 #include <stdbool.h>

@@ -10,7 +10,6 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/spares.h"
 #include "event/loop.h"
 #include "net/chunk.h"
 #include "shm/shared.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Spare blocks are taken before the source of memory is asked, and no more are kept than it
  * allows. */
-#include "base/spares.h"
+#include "base/memory.h"
 
 #include "base/scarce.h"
 #include "support/test.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The text form of a line, in nginx's shape, with the names of levels and the time. Bytes that a
- * terminal would act on become \xNN, and what has no room is left out; the newline always has
- * room. Only log_stamp_update() calls strftime() for a local time. */
+/* The forms of a line: text in nginx's shape, and JSON, one object. Bytes that a terminal would act
+ * on are escaped. Text without room is left out, but for the newline; in JSON long values are cut
+ * within their strings, so that the object is always whole: the members after the message are made
+ * first. Only log_stamp_update() calls strftime() for a local time. */
 #include "base/log_line.h"
+
+#include "base/json.h"
 #include "os/process.h"
 
 #include <assert.h>
@@ -11,6 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+/* Bytes of a JSON value: with all values as long as possible a message still has some 800 bytes. */
+#define JSON_VALUE_MAX 500
 
 static const char *const level_names[] = { "emerg", "alert", "crit", "error", "warn", "notice",
     "info", "debug" };
@@ -78,7 +84,7 @@ static void PRINTF_FORMAT(2, 3) add_format(struct log_text *text, const char *fo
     log_text_add(text, piece);
 }
 
-static void add_head(struct log_text *text, const struct log_entry *entry)
+static void add_text_head(struct log_text *text, const struct log_entry *entry)
 {
     const char *level = log_level_name(entry->line->level);
 
@@ -99,8 +105,8 @@ static void add_relayed(struct log_text *text, const struct log_relay *relay)
         relay->from_client, relay->to_client, relay->from_upstream, relay->to_upstream);
 }
 
-/* Adds what nginx calls the line's context: what was done, the addresses, and bytes. */
-static void add_context(struct log_text *text, const struct log_line *line)
+/* Adds the line's context, as nginx calls the action, the addresses, and bytes. */
+static void add_text_context(struct log_text *text, const struct log_line *line)
 {
     const char *action = line->action != NULL ? line->action : line->relay.action;
 
@@ -123,7 +129,7 @@ static void add_context(struct log_text *text, const struct log_line *line)
         add_relayed(text, &line->relay);
 }
 
-static void add_place(struct log_entry *entry)
+static void add_text_place(struct log_entry *entry)
 {
     const struct log_place *place = entry->line->place;
 
@@ -143,7 +149,7 @@ const struct log_text *log_text_make(struct log_entry *entry)
         return text;
     entry->has_text = true;
     text->n = 0;
-    add_head(text, entry);
+    add_text_head(text, entry);
     entry->head = text->n;
     if (line->connection != 0)
         add_format(text, "*%llu ", (unsigned long long)line->connection);
@@ -152,10 +158,109 @@ const struct log_text *log_text_make(struct log_entry *entry)
         add_format(
             text, " (%d: %s)", line->error, os_error_text(line->error, reason, sizeof(reason)));
     if (line->place != NULL)
-        add_place(entry);
+        add_text_place(entry);
     if (!line->named)
-        add_context(text, line);
+        add_text_context(text, line);
     assert(text->n < sizeof(text->bytes));
     text->bytes[text->n++] = '\n';
     return text;
+}
+
+static void add_json(struct log_text *json, const char *s)
+{
+    size_t n = strlen(s);
+
+    if (n > sizeof(json->bytes) - json->n)
+        return;
+    memcpy(json->bytes + json->n, s, n);
+    json->n += n;
+}
+
+/* Adds the value between quotes, cut to `most` bytes in all. */
+static void add_json_string(struct log_text *json, const char *value, size_t most)
+{
+    char c[JSON_ESCAPED_MAX];
+    size_t end = json->n + most - 1; /* last place for the closing quote */
+
+    assert(most >= 2 && json->n + most <= sizeof(json->bytes));
+    json->bytes[json->n++] = '"';
+    while (*value != '\0') {
+        size_t n = json_escape(&value, c);
+
+        if (n > end - json->n)
+            break;
+        memcpy(json->bytes + json->n, c, n);
+        json->n += n;
+    }
+    json->bytes[json->n++] = '"';
+}
+
+static void add_json_member(struct log_text *json, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    add_json(json, ",\"");
+    add_json(json, name);
+    add_json(json, "\":");
+    add_json_string(json, value, JSON_VALUE_MAX);
+}
+
+static void add_json_tail(struct log_text *tail, const struct log_line *line)
+{
+    char number[32], reason[128];
+
+    if (line->error != 0) {
+        snprintf(number, sizeof(number), ",\"errno\":%d", line->error);
+        add_json(tail, number);
+        add_json_member(tail, "error", os_error_text(line->error, reason, sizeof(reason)));
+    }
+    add_json_member(tail, "client", line->client);
+    add_json_member(tail, "server", line->server);
+    add_json_member(tail, "upstream", line->upstream);
+    add_json_member(tail, "protocol", line->protocol);
+    if (line->place != NULL) {
+        add_json_member(tail, "file", line->place->file);
+        snprintf(number, sizeof(number), ",\"line\":%u", line->place->line);
+        add_json(tail, number);
+        snprintf(number, sizeof(number), ",\"column\":%u", line->place->column);
+        add_json(tail, number);
+    }
+    add_json(tail, "}\n");
+}
+
+static void add_json_head(struct log_text *out, const struct log_entry *entry)
+{
+    const struct log_line *line = entry->line;
+    char time[32], head[128];
+    struct timespec now;
+    struct tm tm;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &tm);
+    strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(head, sizeof(head), "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"pid\":%d", time,
+        (int)(now.tv_nsec / 1000000), log_level_name(line->level), (int)entry->pid);
+    add_json(out, head);
+    if (line->connection != 0) {
+        snprintf(head, sizeof(head), ",\"connection\":%llu", (unsigned long long)line->connection);
+        add_json(out, head);
+    }
+}
+
+const struct log_text *log_json_make(struct log_entry *entry)
+{
+    struct log_text tail, *out = &entry->json;
+
+    if (entry->has_json)
+        return out;
+    entry->has_json = true;
+    out->n = tail.n = 0;
+    add_json_tail(&tail, entry->line);
+    add_json_head(out, entry);
+    add_json(out, ",\"message\":");
+    add_json_string(out, entry->message, sizeof(out->bytes) - out->n - tail.n);
+    assert(out->n + tail.n <= sizeof(out->bytes));
+    memcpy(out->bytes + out->n, tail.bytes, tail.n);
+    out->n += tail.n;
+    return out;
 }
