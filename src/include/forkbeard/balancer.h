@@ -41,9 +41,8 @@ typedef enum fb_try_end {
  * returns that was given it, or has asked for it. Later versions only append fields. */
 typedef struct fb_try {
     const fb_target *target;   /* to connect to; lasts until end() */
-    const char *server;        /* the server as its group names it, or the address's text */
-    uint32_t left;             /* servers that choose() might still return in this session; others
-                                may fill them meanwhile */
+    const char *server;        /* the server's name in its group, or the address's text */
+    uint32_t left;             /* servers for further choose() calls; may fill meanwhile */
     uint32_t wants_first_byte; /* 1: first_byte() is to be called; 0: nobody asks for the time */
 } fb_try;
 
@@ -69,7 +68,7 @@ typedef enum fb_verdict {
 /* How a check has ended. */
 typedef enum fb_probe_end {
     FB_PROBE_PASSED = 1,
-    FB_PROBE_FAILED, /* the server did not do what it has to */
+    FB_PROBE_FAILED, /* the server failed in its duty */
     FB_PROBE_UNUSED, /* could not be made, such as for want of memory: another worker may */
 } fb_probe_end;
 
@@ -133,7 +132,7 @@ typedef struct fb_health_options {
     const char *const *args; /* interval=5s, match=NAME and the like, as nginx has them */
     uint32_t arg_n;
     uint32_t reserved;
-    uint64_t timeout; /* ms that one check may take, INT32_MAX at most; 0: 5000 */
+    uint64_t timeout; /* ms that a check may take, INT32_MAX at most; 0: 5000 */
 } fb_health_options;
 
 /* Reads where clients are to be connected to: "10.0.0.1:80", "unix:/path", the name of an `upstream

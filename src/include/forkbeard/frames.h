@@ -58,7 +58,7 @@ typedef struct fb_frame_layout {
     uint32_t little; /* nonzero: the least significant byte comes first */
     uint32_t varint; /* nonzero: the length is a varint, as of fb_frame_varint() */
     uint32_t after;  /* bytes between the length and the frame: a sequence number */
-    uint32_t counts; /* bytes of the head that the number counts, its own perhaps */
+    uint32_t counts; /* bytes of the head included in the number, its own perhaps */
 } fb_frame_layout;
 
 /* Cuts a head and the frame behind it, when both are whole. *head is the head as it stands in the

@@ -50,7 +50,7 @@ typedef struct fb_names {
     const char *name;      /* the name that was asked for; of an address (PTR) its text */
     const char *canonical; /* the name that the records belong to, behind all aliases; or NULL */
     const char *why;       /* in words; NULL: found */
-    uint32_t ttl;          /* seconds for which all of it still holds */
+    uint32_t ttl;          /* seconds of validity of all parts */
     size_t n;              /* 0 unless it was found */
     const fb_name_record *records; /* A before AAAA; SRV by priority, then the greatest weight */
 } fb_names;

@@ -76,16 +76,16 @@ typedef struct fb_worker_ops {
     void (*draining)(fb_worker *worker, void *state, uint64_t deadline);
 
     /* A message to this worker, from another worker, a connection of any worker, or itself; lent
-     * until it returns. `from` is their reference. Return 0 when it was handled, any other value to
-     * decline it. */
+     * until the return. `from` is the sender's reference. Return 0 when it was handled, any other
+     * value to decline it. */
     int (*message)(fb_worker *worker, void *state, fb_ref from, fb_bytes message);
 
     /* The outcome of a message that fb_send_worker() or fb_send_all() has sent, lent until it
      * returns. */
     void (*answered)(fb_worker *worker, void *state, const fb_answer *answer);
 
-    /* Another worker that runs this protocol, of this configuration or one before, is there and can
-     * be sent messages; before its first message. */
+    /* Another worker with this protocol, of this configuration or an earlier one, can be sent
+     * messages; called before its first message. */
     void (*worker_came)(fb_worker *worker, void *state, fb_ref id);
 
     /* The other worker has gone, and nothing of it comes any more. */
@@ -126,8 +126,8 @@ typedef enum fb_value {
  * forkbeard.conf(5)), and that of "" is "". */
 #define FB_DIRECTIVE_READS 2u
 #define FB_DIRECTIVE_WRITES 4u
-/* Marks, beside one of these two, the path of a file that others replace by renaming while workers
- * run: workers may open all that its directory holds. */
+/* Marks, beside FB_DIRECTIVE_READS or FB_DIRECTIVE_WRITES, the path of a file replaced by renaming
+ * while workers run: workers may open all files of its directory. */
 #define FB_DIRECTIVE_REPLACED 8u
 
 typedef struct fb_directive {
@@ -178,22 +178,22 @@ typedef struct fb_variable_definition {
     int (*value)(fb_conn *conn, void *state, uint32_t variable, fb_bytes *out);
 } fb_variable_definition;
 
-/* Rights that a protocol needs in its workers after their start, and that the sandbox takes away
- * unless they are declared. forkbeard_module(3) lists what each one covers. */
+/* Rights for a protocol's workers after their start, which the sandbox takes away unless declared.
+ * forkbeard_module(3) lists the extent of each right. */
 #define FB_NEEDS_EXEC 1u       /* runs other programs */
 #define FB_NEEDS_CODE 2u       /* makes memory executable: dlopen(), a compiler of its own */
 #define FB_NEEDS_NAMES 4u      /* looks up hosts, users or interfaces with the C library */
 #define FB_NEEDS_UDP 8u        /* opens datagram sockets */
 #define FB_NEEDS_LISTEN 16u    /* opens listening sockets of its own */
-#define FB_NEEDS_CONNECT 32u   /* connects to other servers than the targets of its directives */
-#define FB_NEEDS_BIND 64u      /* connects from local addresses that it chooses. Since API 4 */
+#define FB_NEEDS_CONNECT 32u   /* connects to servers beyond the targets of its directives */
+#define FB_NEEDS_BIND 64u      /* connects from chosen local addresses. Since API 4 */
 #define FB_NEEDS_RESOLVER 128u /* asks servers of names, by fb_resolve(). Since API 4 */
 /* Connects from addresses of others, by FB_CONNECT_TRANSPARENT: workers keep CAP_NET_RAW of a
  * master that is root. Includes FB_NEEDS_BIND. Since API 4 */
 #define FB_NEEDS_TRANSPARENT 256u
 
-/* References to connections of this protocol are also good for other protocols: they may find them,
- * and send them messages. */
+/* References to connections of this protocol are also good for other protocols, to find and to send
+ * messages to. */
 #define FB_TAKES_FOREIGN 1u
 
 /* The descriptor of a protocol. Later versions only append fields; `size` tells which ones are

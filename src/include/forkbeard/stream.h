@@ -69,7 +69,7 @@ typedef struct fb_stream {
     int (*pass)(fb_conn *conn, const fb_listener *listener);
 } fb_stream;
 
-/* The most times that one connection is handed over by `pass`. */
+/* The most handovers of a connection by `pass`. */
 #define FB_PASSES_MAX 10u
 
 /* Returns an interface, a constant table that begins with its size and lives as long as the module:

@@ -130,7 +130,7 @@ FB_TEST_API fb_test_peer *fb_test_connect(fb_test *test);
  * are lost. */
 FB_TEST_API void fb_test_say(fb_test_peer *peer, const void *p, size_t n);
 FB_TEST_API void fb_test_says(fb_test_peer *peer, const char *text);
-/* Ends the peer's half, after what it has said. It may say nothing more. */
+/* Ends the peer's half, after all its bytes. The peer sends no more. */
 FB_TEST_API void fb_test_shut(fb_test_peer *peer);
 /* Breaks the connection, after what the peer has said. */
 FB_TEST_API void fb_test_reset(fb_test_peer *peer);
@@ -171,9 +171,8 @@ FB_TEST_API fb_test_peer *fb_test_accept(fb_test_server *server);
  * the system's is asked, which is simulated as well: neither /etc/hosts nor a server of the
  * machine. */
 FB_TEST_API void fb_test_name(fb_test *test, const char *record);
-/* Sets what they reply: FB_TEST_ACCEPTS, as at first: what they know, or that there is no such
- * name; FB_TEST_REFUSES: that they have failed; FB_TEST_SILENT: nothing, until another reply is
- * set. */
+/* Sets the reply of names: FB_TEST_ACCEPTS, the default: the known addresses, or no such name;
+ * FB_TEST_REFUSES: a failure; FB_TEST_SILENT: nothing, until the next change. */
 FB_TEST_API void fb_test_names(fb_test *test, fb_test_reply reply);
 
 /* ---- The worker ---- */
@@ -182,7 +181,7 @@ FB_TEST_API void fb_test_names(fb_test *test, fb_test_reply reply);
  * fb_read_file(), which run on threads; with `aio off` they do not, and with `aio on` they do,
  * because no kernel is simulated that reads files. */
 FB_TEST_API void fb_test_run(fb_test *test);
-/* Lets time pass: timers expire one after the other, each with the work that follows from it. */
+/* Lets time pass: timers expire in order, each followed by its work. */
 FB_TEST_API void fb_test_pass(fb_test *test, uint64_t ms);
 /* Drains the worker, as in a reload: it accepts no more clients and ends its connections.
  * `deadline` is the worker_shutdown_timeout; 0: none. */
@@ -215,15 +214,15 @@ FB_TEST_API void fb_test_kill(fb_test *test, unsigned worker);
 /* Starts a worker in the place of one that was killed, or has drained. Returns 0; or -1, after
  * lines in the log, if it could not start. */
 FB_TEST_API int fb_test_replace(fb_test *test, unsigned worker);
-/* Drains one worker, as fb_test_drain() does all. With several workers, one that has drained goes:
- * the others are told so. */
+/* Drains a worker, as fb_test_drain() drains all. With several workers, a drained worker goes, and
+ * the rest are told. */
 FB_TEST_API void fb_test_drain_worker(fb_test *test, unsigned worker, uint64_t deadline);
 
-/* Ways of the messages from one worker to another: they arrive, wait, vanish or are refused. */
+/* Ways of messages between workers: they arrive, wait, vanish or are refused. */
 typedef enum fb_test_way {
     FB_TEST_DELIVERS,
-    FB_TEST_LATE, /* they wait until the way is another one; are lost when their sender dies */
-    FB_TEST_LOST, /* they vanish: the outcome is FB_MESSAGE_UNKNOWN, that of answers, too */
+    FB_TEST_LATE, /* they wait for the next change of the way; a sender's death loses them */
+    FB_TEST_LOST, /* they vanish: the outcome of messages and answers is FB_MESSAGE_UNKNOWN */
     FB_TEST_BUSY, /* the sender's queue is full: the outcome is FB_MESSAGE_BUSY */
 } fb_test_way;
 
@@ -297,7 +296,7 @@ enum {
 #define FB_TEST_EXPECT_END() { FB_TEST_ACT_EXPECT_END, NULL, 0 }
 #define FB_TEST_EXPECT_CLOSED() { FB_TEST_ACT_EXPECT_CLOSED, NULL, 0 }
 #define FB_TEST_EXPECT_RESET() { FB_TEST_ACT_EXPECT_RESET, NULL, 0 }
-/* The next line of fb_test_access_log() is this one; its session has ended before. */
+/* Expects this as the next line of fb_test_access_log(), of an ended session. */
 #define FB_TEST_EXPECT_LOG(line) { FB_TEST_ACT_EXPECT_LOG, (line), 0 }
 /* The client ends its half, or breaks the connection. */
 #define FB_TEST_SHUT() { FB_TEST_ACT_SHUT, NULL, 0 }
@@ -316,8 +315,8 @@ enum {
  * fb_test_names(). */
 #define FB_TEST_NAME(record) { FB_TEST_ACT_NAME, (record), 0 }
 #define FB_TEST_NAMES(reply) { FB_TEST_ACT_NAMES, NULL, (reply) }
-/* Steps that follow are those of peer i, a client, which connects to this worker, and to server 0
- * or another, unless it has connected. */
+/* The following steps are of peer i, a client, which first connects to this worker and to server 0
+ * or another, unless connected. */
 #define FB_TEST_CLIENT(i, worker) { FB_TEST_ACT_CLIENT, NULL, FB_TEST_THREE((i), (worker), 0) }
 #define FB_TEST_CLIENT_OF(i, worker, server) \
     { FB_TEST_ACT_CLIENT, NULL, FB_TEST_THREE((i), (worker), (server)) }
@@ -326,7 +325,7 @@ enum {
 #define FB_TEST_REPLACE(worker) { FB_TEST_ACT_REPLACE, NULL, (worker) }
 #define FB_TEST_DRAIN_WORKER(worker, deadline) \
     { FB_TEST_ACT_DRAIN_WORKER, NULL, UINT64_C(1) * (worker) | UINT64_C(0x10000) * (deadline) }
-/* Messages of a worker to another go this fb_test_way from now on: fb_test_link(). */
+/* Sends messages between workers this fb_test_way from now on: fb_test_link(). */
 #define FB_TEST_LINK(from, to, how) \
     { FB_TEST_ACT_LINK, NULL, FB_TEST_THREE((from) & 0xffff, (to) & 0xffff, (how)) }
 /* The client hears exactly these bytes next, or the protocol closes, when at most so many ms (up to

@@ -24,8 +24,8 @@
 /* A connection. The handle of a client's is valid from `opened`, that of a server's from
  * fb_connect(), until `closed` returns. */
 typedef struct fb_conn fb_conn;
-/* The worker process that a callback runs in, as one protocol sees it; it outlives its connections.
- * The handle is the same from worker_start to the end of worker_stop. */
+/* The worker process of a callback, as one protocol sees it; outlives the connections. The handle
+ * stays the same from worker_start to the end of worker_stop. */
 typedef struct fb_worker fb_worker;
 /* The configuration that is being read; valid until the callback returns. */
 typedef struct fb_conf fb_conf;
@@ -91,7 +91,7 @@ typedef enum fb_outcome {
     FB_MESSAGE_HANDLED = 1, /* `message` returned 0 */
     FB_MESSAGE_DECLINED,    /* `message` returned another value or is NULL; also in place of
                                FB_MESSAGE_BUSY for protocols of API 3 and before */
-    FB_MESSAGE_UNKNOWN,     /* no such connection or worker, or it ended before it answered */
+    FB_MESSAGE_UNKNOWN,     /* no such connection or worker, or one ended before its answer */
     FB_MESSAGE_BUSY,        /* undelivered: its worker is flooded or short of memory; try again
                                later */
 } fb_outcome;
@@ -99,9 +99,9 @@ typedef enum fb_outcome {
 /* The outcome of a message of a worker. Later versions only append fields. */
 typedef struct fb_answer {
     uint64_t message; /* the number of the message */
-    fb_ref to;        /* the connection or the worker that it was for */
+    fb_ref to;        /* the connection or worker addressed */
     fb_outcome outcome;
-    uint32_t left; /* answers that this message still waits for; 0: this is the last */
+    uint32_t left; /* answers that the message still waits for; 0: no more come */
 } fb_answer;
 
 /* The result of a call on a map. */
@@ -109,7 +109,7 @@ typedef enum fb_map_status {
     FB_MAP_OK,
     FB_MAP_ABSENT,       /* the map has no such key */
     FB_MAP_CHANGED,      /* the key does not have the expected version */
-    FB_MAP_FULL,         /* the map has `capacity` other keys, or its `memory` is used */
+    FB_MAP_FULL,         /* the map has `capacity` keys already, or its `memory` is used */
     FB_MAP_TOO_LARGE,    /* the key or the value is longer than the map allows */
     FB_MAP_NOT_A_NUMBER, /* the value is not an int64_t, or the sum would not fit into one */
     FB_MAP_MORE,         /* a walk has met no key yet: call again. Since API 4 */
@@ -136,7 +136,7 @@ typedef struct fb_map_cursor {
     uint64_t at[2]; /* the daemon's */
 } fb_map_cursor;
 
-/* Given as `ttl`: the key keeps the time that it has. */
+/* Given as `ttl`: the key keeps its time. */
 #define FB_MAP_KEEP_TTL UINT64_MAX
 
 /* How fb_read_file() reads, from the directive `aio`. */

@@ -38,12 +38,12 @@ typedef struct fb_connect_options {
      * where target, ops, key, `local` and `receive_buffer` are the same. */
     const void *key;
     size_t key_n;
-    /* The latest call's values of these last options hold for all such connections of the worker,
-     * but for queue_timeout, which is this one's. */
+    /* The latest call's values of the last options hold for all such connections of the worker, but
+     * for queue_timeout, which is the call's own. */
     uint32_t limit;         /* how many there may be, idle ones included; 0: any number */
     uint32_t queue;         /* how many may wait for one where `limit` is reached; 0: none */
-    uint64_t queue_timeout; /* ms that this one waits, before `timeout` begins; 0: for ever */
-    uint64_t age;           /* ms from which on one is not kept; 0: any */
+    uint64_t queue_timeout; /* ms of waiting, before `timeout` begins; 0: for ever */
+    uint64_t age;           /* ms of age, from which on a connection is not kept; 0: any */
 
     uint32_t flags; /* FB_CONNECT_... */
 } fb_connect_options;
@@ -54,7 +54,7 @@ typedef struct fb_connect_options {
 #define FB_CONNECT_TRANSPARENT 1u
 /* The kernel asks a silent peer now and then whether it is still there. */
 #define FB_CONNECT_TCP_KEEPALIVE 2u
-/* `target` lasts until `closed`, as that of fb_connect(): it is not copied. */
+/* `target` lasts until `closed`, as in fb_connect(): the text is not copied. */
 #define FB_CONNECT_LASTING 4u
 
 /* Connects to a server as fb_connect() does, with options, which are lent as the target is, until

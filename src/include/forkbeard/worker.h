@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Returns the worker that the callback runs in; it outlives its connections. */
+/* Returns the worker of the callback; the handle outlives the connections. */
 FB_SDK fb_worker *fb_worker_of(const fb_conn *conn);
 /* Returns the worker_state of the connection's protocol; NULL when worker_state is 0. */
 FB_SDK void *fb_worker_state(const fb_conn *conn);
@@ -36,8 +36,8 @@ FB_SDK void fb_random(fb_worker *worker, void *p, size_t n);
 FB_SDK int fb_run(fb_worker *worker, void (*work)(void *job),
     void (*done)(fb_worker *worker, void *job), const void *job, size_t n);
 
-/* Does what fb_run() does on a thread of another pool than the default one; NULL: of that one. A
- * pool belongs to its configuration: use that of the worker, not one from before a reload. */
+/* As fb_run(), on a thread of another pool than the default pool (NULL). A pool belongs to its
+ * configuration: use the worker's, never one from before a reload. */
 FB_SDK int fb_run_in(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
     void (*done)(fb_worker *worker, void *job), const void *job, size_t n);
 
