@@ -38,17 +38,6 @@ static void *alloc_zeroed(const struct memory *memory, size_t size)
     return p != NULL ? memset(p, 0, size) : NULL;
 }
 
-static struct block *create_block(const struct memory *memory, size_t size)
-{
-    struct block *block = alloc_zeroed(memory, sizeof(*block) + size);
-
-    if (block != NULL) {
-        block->free = block->data;
-        block->end = block->data + size;
-    }
-    return block;
-}
-
 struct arena *arena_create_from(const struct memory *memory)
 {
     struct arena *arena = alloc_zeroed(memory, sizeof(*arena));
@@ -91,12 +80,15 @@ static struct block *find_block(struct arena *arena, size_t size)
 {
     struct block *first = SLIST_FIRST(&arena->blocks), *block;
     bool large = size > arena->block_size;
+    size_t room = large ? size : arena->block_size;
 
     if (first != NULL && (size_t)(first->end - first->free) >= size)
         return first;
-    block = create_block(arena->memory, large ? size : arena->block_size);
+    block = alloc_zeroed(arena->memory, sizeof(*block) + room);
     if (block == NULL)
         return NULL;
+    block->free = block->data;
+    block->end = block->data + room;
     if (first != NULL && large)
         SLIST_INSERT_AFTER(first, block, link);
     else

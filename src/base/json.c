@@ -170,25 +170,28 @@ void json_string(struct json *json, const char *key, const char *value)
     append_string(json, value);
 }
 
+static void put_word(struct json *json, const char *key, const char *word)
+{
+    begin_value(json, key);
+    append_text(json, word);
+}
+
 void json_number(struct json *json, const char *key, int64_t value)
 {
     char text[24];
 
     snprintf(text, sizeof(text), "%" PRId64, value);
-    begin_value(json, key);
-    append_text(json, text);
+    put_word(json, key, text);
 }
 
 void json_bool(struct json *json, const char *key, bool value)
 {
-    begin_value(json, key);
-    append_text(json, value ? "true" : "false");
+    put_word(json, key, value ? "true" : "false");
 }
 
 void json_null(struct json *json, const char *key)
 {
-    begin_value(json, key);
-    append_text(json, "null");
+    put_word(json, key, "null");
 }
 
 static const struct json_value none;
@@ -202,25 +205,13 @@ static const char *skip_blanks(const char *p, const char *end)
     return p;
 }
 
-/* Reads the four hexadecimal digits of \u; -1 where they are none. */
+/* Reads the four hexadecimal digits of \u; -1: there are fewer. */
 static int hex4(const char *p, const char *end)
 {
-    int code = 0;
+    char digits[5] = "";
 
-    for (int i = 0; i < 4; i++, p++) {
-        int digit;
-
-        if (p >= end)
-            return -1;
-        if (*p >= '0' && *p <= '9')
-            digit = *p - '0';
-        else if ((*p | 0x20) >= 'a' && (*p | 0x20) <= 'f')
-            digit = (*p | 0x20) - 'a' + 10;
-        else
-            return -1;
-        code = code * 16 + digit;
-    }
-    return code;
+    memcpy(digits, p, end - p < 4 ? (size_t)(end - p) : 4);
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (int)strtol(digits, NULL, 16) : -1;
 }
 
 static const char *skip_string(const char *p, const char *end)
@@ -273,7 +264,6 @@ static const char *skip_word(const char *p, const char *end, const char *word)
     return (size_t)(end - p) >= n && memcmp(p, word, n) == 0 ? p + n : NULL;
 }
 
-/* Skips the name of a member and its colon. */
 static const char *skip_name(const char *p, const char *end)
 {
     p = skip_string(p, end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The error log: nginx's levels and line shape, each line written whole by one system call a target.
+/* The error log: nginx's levels and line shape, a line written whole by one system call a target.
  *
  *   2026/11/21 09:30:00 [error] 123#0: *5 message (111: Connection refused), client: ...
  *
@@ -18,12 +18,43 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct log_limit;
-
 /* The emerg lines of a start, and of a configuration's check. */
 struct log_failures {
     unsigned n;
     unsigned temporary; /* lines among these about temporary faults: a port in use */
+};
+
+/* The flood limit of a log: of each kind of line only `burst` are written within an interval;
+ * further lines are suppressed and counted. A kind is a format string, level, error and route, so
+ * that no flood hides other lines. Kinds without room in the table are not limited. */
+#define LOG_LIMIT_KINDS 32 /* a power of two */
+#define LOG_LIMIT_LIKE_MAX 160
+
+struct log_limit_kind {
+    const char *format; /* only compared: it may belong to an unloaded module; NULL: free */
+    enum log_level level;
+    int error;
+    const struct log_route *route;
+    uint64_t begun_ms;             /* start of its interval */
+    uint32_t n;                    /* lines of it that were written */
+    uint32_t suppressed;           /* lines of it that were suppressed */
+    char like[LOG_LIMIT_LIKE_MAX]; /* first line that was suppressed */
+};
+
+struct log_limit {
+    uint32_t burst; /* lines of a kind within an interval */
+    uint64_t interval_ms;
+    uint64_t report_ms; /* monotonic time of the next report; 0: nothing was suppressed */
+    struct log_limit_kind kinds[LOG_LIMIT_KINDS];
+};
+
+/* The report on the suppressed lines of a kind. */
+struct log_limit_report {
+    enum log_level level;
+    const struct log_route *route; /* of the lines */
+    uint32_t n;
+    uint64_t ms; /* time in which they came */
+    char like[LOG_LIMIT_LIKE_MAX];
 };
 
 /* The end of a process at an internal error that it would survive (debug_points). */
@@ -71,7 +102,7 @@ void log_collect(struct log *log, struct diag *diag);
 /* Notes that the last emerg line is about a temporary fault, or follows from the preceding
  * lines. */
 void log_note_temporary(struct log *log);
-/* Counts an emerg line that another process has written for us. */
+/* Counts an emerg line of another process, written for us. */
 void log_note_failure(struct log *log, bool temporary);
 /* Returns the exit code of a failed start or check: EX_TEMPFAIL where each emerg line is about a
  * temporary fault, else EXIT_FAILURE. */
@@ -89,6 +120,15 @@ void log_tell(struct log *log, enum log_level level, const char *format, ...) PR
  * debug_points writes a line and stops, for a debugger, or aborts, for a core dump. `what` names
  * the error in a few words. */
 void log_debug_point(struct log *log, const char *what);
+
+void log_limit_init(struct log_limit *limit, uint32_t burst, uint64_t interval_ms);
+/* Counts the line; returns whether it is suppressed. */
+bool log_limit_suppresses(struct log_limit *limit, uint64_t now, const struct log_line *line,
+    const char *format, va_list args) PRINTF_FORMAT(4, 0);
+/* Takes the report of a kind whose interval is over (with `all`: of any kind); false: none is
+ * due. */
+bool log_limit_pop_report(
+    struct log_limit *limit, uint64_t now, bool all, struct log_limit_report *report);
 
 /* Logs the numbers of suppressed lines of all ended intervals; with `all`, of current intervals
  * too. */

@@ -97,14 +97,6 @@ static void add_text_head(struct log_text *text, const struct log_entry *entry)
     add_format(text, "%s [%s] %d#0: ", entry->stamp->date, level, (int)entry->pid);
 }
 
-static void add_relayed(struct log_text *text, const struct log_relay *relay)
-{
-    add_format(text,
-        ", bytes from/to client:%" PRIu64 "/%" PRIu64 ", bytes from/to upstream:%" PRIu64
-        "/%" PRIu64,
-        relay->from_client, relay->to_client, relay->from_upstream, relay->to_upstream);
-}
-
 /* Adds the line's context, as nginx calls the action, the addresses, and bytes. */
 static void add_text_context(struct log_text *text, const struct log_line *line)
 {
@@ -126,17 +118,11 @@ static void add_text_context(struct log_text *text, const struct log_line *line)
         log_text_add(text, "\"");
     }
     if (line->relay.action != NULL)
-        add_relayed(text, &line->relay);
-}
-
-static void add_text_place(struct log_entry *entry)
-{
-    const struct log_place *place = entry->line->place;
-
-    entry->place = entry->text.n;
-    log_text_add(&entry->text, " in ");
-    log_text_add(&entry->text, place->file);
-    add_format(&entry->text, ":%u:%u", place->line, place->column);
+        add_format(text,
+            ", bytes from/to client:%" PRIu64 "/%" PRIu64 ", bytes from/to upstream:%" PRIu64
+            "/%" PRIu64,
+            line->relay.from_client, line->relay.to_client, line->relay.from_upstream,
+            line->relay.to_upstream);
 }
 
 const struct log_text *log_text_make(struct log_entry *entry)
@@ -154,26 +140,20 @@ const struct log_text *log_text_make(struct log_entry *entry)
     if (line->connection != 0)
         add_format(text, "*%llu ", (unsigned long long)line->connection);
     log_text_add(text, entry->message);
-    if (line->error != 0) /* the GNU function, which may answer with a constant */
+    if (line->error != 0)
         add_format(
             text, " (%d: %s)", line->error, os_error_text(line->error, reason, sizeof(reason)));
-    if (line->place != NULL)
-        add_text_place(entry);
+    entry->place = text->n;
+    if (line->place != NULL) {
+        log_text_add(text, " in ");
+        log_text_add(text, line->place->file);
+        add_format(text, ":%u:%u", line->place->line, line->place->column);
+    }
     if (!line->named)
         add_text_context(text, line);
     assert(text->n < sizeof(text->bytes));
     text->bytes[text->n++] = '\n';
     return text;
-}
-
-static void add_json(struct log_text *json, const char *s)
-{
-    size_t n = strlen(s);
-
-    if (n > sizeof(json->bytes) - json->n)
-        return;
-    memcpy(json->bytes + json->n, s, n);
-    json->n += n;
 }
 
 /* Adds the value between quotes, cut to `most` bytes in all. */
@@ -199,19 +179,16 @@ static void add_json_member(struct log_text *json, const char *name, const char 
 {
     if (value == NULL)
         return;
-    add_json(json, ",\"");
-    add_json(json, name);
-    add_json(json, "\":");
+    add_format(json, ",\"%s\":", name);
     add_json_string(json, value, JSON_VALUE_MAX);
 }
 
 static void add_json_tail(struct log_text *tail, const struct log_line *line)
 {
-    char number[32], reason[128];
+    char reason[128];
 
     if (line->error != 0) {
-        snprintf(number, sizeof(number), ",\"errno\":%d", line->error);
-        add_json(tail, number);
+        add_format(tail, ",\"errno\":%d", line->error);
         add_json_member(tail, "error", os_error_text(line->error, reason, sizeof(reason)));
     }
     add_json_member(tail, "client", line->client);
@@ -220,31 +197,26 @@ static void add_json_tail(struct log_text *tail, const struct log_line *line)
     add_json_member(tail, "protocol", line->protocol);
     if (line->place != NULL) {
         add_json_member(tail, "file", line->place->file);
-        snprintf(number, sizeof(number), ",\"line\":%u", line->place->line);
-        add_json(tail, number);
-        snprintf(number, sizeof(number), ",\"column\":%u", line->place->column);
-        add_json(tail, number);
+        add_format(tail, ",\"line\":%u,\"column\":%u", line->place->line, line->place->column);
     }
-    add_json(tail, "}\n");
+    memcpy(tail->bytes + tail->n, "}\n", 2);
+    tail->n += 2;
 }
 
-static void add_json_head(struct log_text *out, const struct log_entry *entry)
+static void add_json_head(struct log_text *json, const struct log_entry *entry)
 {
     const struct log_line *line = entry->line;
-    char time[32], head[128];
     struct timespec now;
     struct tm tm;
+    char time[32];
 
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &tm);
     strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(head, sizeof(head), "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"pid\":%d", time,
+    add_format(json, "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"pid\":%d", time,
         (int)(now.tv_nsec / 1000000), log_level_name(line->level), (int)entry->pid);
-    add_json(out, head);
-    if (line->connection != 0) {
-        snprintf(head, sizeof(head), ",\"connection\":%llu", (unsigned long long)line->connection);
-        add_json(out, head);
-    }
+    if (line->connection != 0)
+        add_format(json, ",\"connection\":%llu", (unsigned long long)line->connection);
 }
 
 const struct log_text *log_json_make(struct log_entry *entry)
@@ -257,7 +229,7 @@ const struct log_text *log_json_make(struct log_entry *entry)
     out->n = tail.n = 0;
     add_json_tail(&tail, entry->line);
     add_json_head(out, entry);
-    add_json(out, ",\"message\":");
+    log_text_add(out, ",\"message\":");
     add_json_string(out, entry->message, sizeof(out->bytes) - out->n - tail.n);
     assert(out->n + tail.n <= sizeof(out->bytes));
     memcpy(out->bytes + out->n, tail.bytes, tail.n);

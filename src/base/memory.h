@@ -20,7 +20,7 @@ struct memory {
     /* bytes of an arena's blocks; 0: the default; 1: a block for each piece, so that a test can
      * make any allocation fail */
     size_t block;
-    /* free blocks of one size that a list may keep; 0: none, so that a test sees each allocation */
+    /* free blocks that a list may keep; 0: none, so that a test sees each allocation */
     unsigned spares;
 };
 

@@ -39,7 +39,6 @@ static bool is_accessible(const char *path, int mode)
     return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
 }
 
-/* Checks that there is a directory, with these rights in it. */
 static bool check_directory(const char *path, int mode, struct path_fault *fault)
 {
     struct stat st;
@@ -56,7 +55,6 @@ static bool check_directory(const char *path, int mode, struct path_fault *fault
     return true;
 }
 
-/* Checks that files can be made in the directory of the path. */
 static bool check_parent(const char *path, struct path_fault *fault)
 {
     const char *slash = strrchr(path, '/');
@@ -71,7 +69,6 @@ static bool check_parent(const char *path, struct path_fault *fault)
     return check_directory(directory, W_OK | X_OK, fault);
 }
 
-/* Replaces the path of a symbolic link by the link's target. */
 static bool follow_link(char path[PATH_MAX], struct path_fault *fault)
 {
     char target[PATH_MAX];
@@ -127,7 +124,6 @@ static bool check_log(const char *path, struct path_fault *fault)
     return set_fault(fault, ELOOP, "the symbolic link \"%s\" cannot be followed", path);
 }
 
-/* Checks the lock beside the pid file. */
 static bool check_lock(const char *path, struct path_fault *fault)
 {
     char name[PATH_MAX];

@@ -17,7 +17,7 @@ enum path_use {
 };
 
 struct path_fault {
-    bool rights; /* a question of rights: another user may have them */
+    bool rights; /* a question of rights, which another user may have */
     char text[2 * PATH_MAX];
 };
 

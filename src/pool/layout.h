@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "event/timer.h"
 #include "net/adopted.h"
 #include "process/bells.h"

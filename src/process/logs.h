@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/log.h"
-#include "base/log_limit.h"
 #include "base/token_bucket.h"
 #include "event/timer.h"
 #include "settings/cycle.h"
@@ -82,8 +81,8 @@ struct output {
  * or a text file; *theirs is the worker's end, or -1. NULL, or the call that has failed, with
  * errno. */
 const char *logs_output_open(struct output *output, const struct core_settings *core, int *theirs);
-/* Logs what this process has written, all of it when it has died; true: there may be more. */
+/* Logs the process's output, all of it after a death; true: there may be more. */
 bool logs_output_read(struct output *output, struct log_quota *lines, pid_t pid, bool all);
-/* Makes it wake this process, which goes on as the master; -1 with errno. */
+/* Makes the pipe wake this process, which goes on as the master; -1 with errno. */
 int logs_output_take_over(const struct output *output);
 void logs_output_close(struct output *output, struct log_quota *lines, pid_t pid);

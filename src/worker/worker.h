@@ -5,7 +5,6 @@
  * worker_set_phase(). No file here opens a path or starts a process. */
 #pragma once
 
-#include "base/log_limit.h"
 #include "os/memory.h"
 #include "process/channel.h"
 #include "process/heritage.h"
