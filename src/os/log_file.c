@@ -4,7 +4,7 @@
  * on the way are followed as the kernel does, and are root's responsibility. */
 #include "os/log_file.h"
 
-#include "os/log_open.h"
+#include "os/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,12 +20,9 @@
  * root has written to neither yet. */
 static bool is_only_name(const char *path, int fd)
 {
-    struct stat opened, named;
+    struct stat opened;
 
-    return fstat(fd, &opened) == 0 &&
-           (!S_ISREG(opened.st_mode) ||
-               (lstat(path, &named) == 0 && opened.st_dev == named.st_dev &&
-                   opened.st_ino == named.st_ino && named.st_nlink == 1));
+    return fstat(fd, &opened) == 0 && (!S_ISREG(opened.st_mode) || descriptor_names(fd, path) == 1);
 }
 
 /* Opens a file as root, never a link; -1 with errno: ELOOP, or EMLINK where the file has a second

@@ -4,9 +4,33 @@
  * directory of the workers' user. */
 #pragma once
 
-#include "os/files.h"
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-/* Opens the path for appending, and creates a missing file. -1 with errno; ELOOP: we are root, and
- * the last component is, or leads to, a symbolic link not owned by root. EMLINK: we are root, and
- * the file has a second name. */
+/* Opens the path for appending, and creates a missing file. -1 with errno; as root, ELOOP: the last
+ * component is, or leads to, a symbolic link not owned by root, EMLINK: the file has a second
+ * name. */
 int log_file_open(const char *path);
+/* Opens a descriptor's file again for writing, with private flags: all heirs of a descriptor share
+ * its flags. -1 where an open fails or is useless: a socket, a file not appended to, a device
+ * without a reader. */
+int log_file_open_again(int fd);
+/* Whether the path names a descriptor of the opening process, whatever the number. */
+bool log_file_is_descriptor(const char *path);
+
+/* Steps of opening, for os/ alone (log_open.c). */
+
+#define LOG_FILE_FLAGS (O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+
+/* Opens for writing. To open a FIFO without a reader, and without waiting, the process is the
+ * reader meanwhile; lines in the FIFO are lost until a new reader comes. */
+int log_file_open_to_write(const char *path, int flags);
+/* Whether the open file needs flags of our own, and can be opened again without harm: the position
+ * in a file that is not appended to is shared. */
+bool log_file_is_reopenable(int fd, int flags);
+/* Replaces the path of a link by its target, of n bytes with a NUL; -1 with errno. */
+int log_file_replace_link(char *path, size_t size, const char *target, size_t n);
+/* Follows one link: in the path or, where the target's path is unknowable, by opening *fd. -1 with
+ * errno: ELOOP where the link is not root's. */
+int log_file_follow_link(char *path, size_t size, int *fd);

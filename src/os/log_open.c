@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens for writing without waiting for a reader, and puts a link's target in its place. */
-#include "os/log_open.h"
+#include "os/log_file.h"
 
 #include "os/descriptor.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* State of processes, and of their descriptors, as far as the system tells: Linux by /proc, other
- * systems only of children and of this process.
- *
- * A state may be outdated once read: a decision needs the process's handle, or an unreaped child.
- * Without /proc, and on a system without it, functions say "unknown". Never logs. */
+/* States and descriptors of processes, as far as the system tells: Linux by /proc, other systems
+ * only of children and of this process. A state may be outdated once read: a decision needs the
+ * process's handle, or an unreaped child. Without /proc all is unknown. Never logs. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,14 +19,14 @@ struct proc_stat {
 bool os_proc_read(pid_t pid, struct proc_stat *stat);
 /* Whether a signal or, where the system tells, a debugger has stopped this child. */
 bool os_proc_is_stopped(pid_t child);
-/* Whether the pid runs; an unreaped process (zombie) does not, where the system can distinguish. */
+/* Whether the pid runs, and is no zombie, where the system tells. */
 bool os_proc_runs(pid_t pid);
 /* Reads the name of the process's program, "?" where there is none. */
 void os_proc_name(pid_t pid, char name[32]);
 /* Calls `visit` for all processes visible to this user. */
 void os_proc_visit(void (*visit)(void *arg, pid_t pid), void *arg);
-/* Calls `visit` for each socket of the process, by inode, until `visit` returns -1. Returns -1
- * then, and where this user may not read the descriptors; 0 for an ended process. */
+/* Calls `visit` for each socket of the process, by inode, until -1. Returns -1 then, and where this
+ * user may not read the descriptors; 0 for an ended process. */
 int os_proc_visit_sockets(pid_t pid, int (*visit)(void *arg, unsigned long inode), void *arg);
 /* Whether the process has an open file, deleted from `path`. */
 bool os_proc_has_deleted(pid_t pid, const char *path);
@@ -37,7 +35,7 @@ void os_boot_id(char *text, size_t n);
 
 /* Calls `visit` for all open descriptors of this process, except for the call's own. */
 void os_descriptors_visit(void (*visit)(void *arg, int fd), void *arg);
-/* Closes descriptors from `first` to `last`; UINT_MAX closes all from `first` on. */
+/* Closes descriptors from `first` to `last`; UINT_MAX: to the end. */
 void os_descriptors_close(unsigned first, unsigned last);
 /* Describes a descriptor's file; false for a closed descriptor. */
 bool os_descriptor_describe(int fd, char *what, size_t n);

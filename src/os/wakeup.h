@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sleeps and their ends: the master's set of descriptors, bells between processes and threads,
- * ticks, and waits with a mask of signals.
- *
- * A failure is -1 with errno; ENOSYS: the system has no descriptor for it. Descriptors are the
- * caller's, but those of the set, which is the process's own. Never logs. */
+ * ticks, and waits with a mask of signals. A failure is -1 with errno; ENOSYS: the system has no
+ * such descriptor. Descriptors are the caller's; the set is the process's own. Never logs. */
 #pragma once
 
 #include <poll.h>
@@ -12,28 +10,23 @@
 #include <stdint.h>
 #include <sys/select.h>
 
-/* Events of a descriptor of the set: input or a client, room to send, or only the end of the other
- * side. */
+/* Events of the set: input or a client, room to send, or only the end of the other side. */
 enum wakeup_event { WAKEUP_INPUT, WAKEUP_OUTPUT, WAKEUP_END };
 
-/* Begins the set, in a child that goes on as the master too. *signals becomes a descriptor of the
- * set, to which signal handlers write a byte; -1: not needed. */
+/* Begins the set, also in a child that goes on as the master. *signals becomes a descriptor for
+ * signal handlers to write a byte to; -1: not needed. */
 int os_wakeup_begin(int *signals);
-/* Adds a descriptor, and waits for input; in a child of the process that has added the descriptor,
- * adds again. */
+/* Adds a descriptor, and waits for input; repeated in a child. */
 int os_wakeup_add(int fd);
-/* Waits for another event of a descriptor; ignored for a descriptor outside of the set. Optional
- * where the sleep reports changes and not states. */
+/* Waits for another event of a descriptor, if it is in the set. */
 void os_wakeup_expect(int fd, enum wakeup_event event);
-/* Removes a descriptor, before its close or when its state does not matter any more; ignored for a
- * descriptor outside of the set. */
+/* Removes a descriptor, if it is in the set, before its close or at the end of interest. */
 void os_wakeup_remove(int fd);
 /* Sleeps with this mask until a signal or a descriptor of the set ends the sleep. Returns whether a
- * descriptor has had an event not reported by SIGIO. */
+ * descriptor has had an event without SIGIO. */
 bool os_wakeup_sleep(const sigset_t *mask);
 
-/* Opens a bell: rings of ends[1] make ends[0] readable. Both are the same descriptor where the
- * system has counters. */
+/* Opens a bell: rings of ends[1] make ends[0] readable. Both may be the same descriptor. */
 int os_bell_open(int ends[2]);
 /* Rings, and never waits. EAGAIN: the bell is full of rings. */
 int os_bell_ring(int end);
@@ -45,7 +38,7 @@ int os_ticks_open(uint64_t ms);
 /* Opens a descriptor, readable while a signal waits, blocked now and let through by the mask. */
 int os_signals_open(const sigset_t *mask);
 
-/* Wait as poll() and select(), at most `timeout` ms (-1: for ever), with `mask` as the signal mask
+/* Wait as poll() and select(), at most `timeout` ms (-1: for ever), with the signal mask `mask`
  * (NULL: unchanged). A signal ends the wait, or has made a descriptor readable. */
 int os_wait_poll(struct pollfd *fds, nfds_t n, int timeout, const sigset_t *mask);
 int os_wait_select(int fd_n, fd_set *readable, fd_set *writable, int timeout, const sigset_t *mask);

@@ -265,7 +265,7 @@ static bool has_orphan_ended(const struct pool_worker *worker)
     if (worker->pid == 0 || worker->handle == -1)
         return false;
     return process_ops->handle_has_ended(worker->handle) ||
-           (!os_handle_is_exact() && os_socket_is_closed(worker->channel.fd));
+           (!os_handle_is_exact && os_socket_is_closed(worker->channel.fd));
 }
 
 /* Buries an ended orphan; false: none. May free the generation. */

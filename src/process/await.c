@@ -6,7 +6,7 @@
 #include "base/log_target.h"
 #include "net/listener_socket.h"
 #include "process/pidfile.h"
-#include "process/signals.h"
+#include "process/process_ops.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,15 +35,22 @@ static void log_wait(struct log *log, const char *format, ...)
         dprintf(STDERR_FILENO, "forkbeard: %s, trying again for %d ms\n", text, AWAIT_MS);
 }
 
+static bool is_told_to_end(void)
+{
+    return signals_given(COMMAND_TERM) || signals_given(COMMAND_TERMINATE) ||
+           signals_given(COMMAND_QUIT);
+}
+
 /* Sleeps until the next try; false: the time is over, or the process is to end. */
 static bool sleep_between(int *waited_ms, int *pause_ms)
 {
-    if (*waited_ms >= AWAIT_MS || !signals_sleep(*pause_ms))
+    if (*waited_ms >= AWAIT_MS || is_told_to_end())
         return false;
+    process_ops->pause(*pause_ms);
     *waited_ms += *pause_ms;
     if (*pause_ms < LONGEST_MS)
         *pause_ms *= 2;
-    return true;
+    return !is_told_to_end();
 }
 
 void await_lock(const char *path, struct log *log)

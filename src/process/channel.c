@@ -61,7 +61,7 @@ enum channel_status channel_receive(int fd, struct channel_message *message)
     int passed;
     ssize_t n;
 
-    do /* a sender that has closed with unread messages is reported before what it has sent */
+    do /* a sender that closes with unread messages is reported before its messages */
         n = fd_receive(fd, &room, offsetof(typeof(room), excess) + 1, &passed);
     while (n == -1 && (errno == EINTR || errno == ECONNRESET));
     if (n == -1 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -88,7 +88,7 @@ bool channel_end_try(struct channel_end *end, const struct channel_message *mess
     case ENOMEM:
     case ETOOMANYREFS: /* descriptors passed by other processes, and not received */
         return false;
-    case EPIPE: /* the other end has gone, as its owner learns otherwise */
+    case EPIPE: /* the other end has gone, of which the owner hears otherwise */
         return true;
     default:
         end->ops->failed(end, errno);
@@ -192,7 +192,6 @@ bool channel_end_is_unsent(const struct channel_end *end, enum channel_message_k
     return (end->unsent >> kind & 1) != 0;
 }
 
-/* Returns the rule that a message breaks, or NULL. */
 static const char *check_message(struct channel_end *end, const struct channel_message *message)
 {
     if (end->ops->is_trusted)

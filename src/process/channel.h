@@ -20,12 +20,12 @@ enum channel_message_kind {
     MESSAGE_READY = 1,  /* worker: everything is set up but the listeners */
     MESSAGE_ACCEPT,     /* master: begin to accept */
     MESSAGE_ACCEPTING,  /* worker: it accepts */
-    MESSAGE_RELEASED,   /* worker: it has released its listeners for good */
+    MESSAGE_RELEASED,   /* worker: the listeners are released for good */
     MESSAGE_RESCAN,     /* worker: it has released listeners that may have clients waiting;
                              master: rescan the listeners once */
     MESSAGE_LOG_FILE,   /* master: `fd` replaces log number `argument` */
     MESSAGE_LOG_BROKEN, /* worker: log number `argument` has lost its receiver */
-    MESSAGE_INBOX,      /* master: others send to the worker, which receives from `fd` */
+    MESSAGE_INBOX,      /* master: `fd` receives the messages of other workers */
     MESSAGE_INBOX_LOST, /* worker: somebody has shut its inbox down */
     /* worker: asks for the inbox of incarnation `argument` (slot_incarnation()) */
     MESSAGE_INBOX_WANTED,
@@ -87,8 +87,8 @@ struct channel_end_ops {
     bool (*send_more)(struct channel_end *end);
     /* A message could not be sent, and is lost. */
     void (*failed)(struct channel_end *end, int error);
-    uint32_t first;   /* kinds that are sent before all others, a bit each */
-    uint32_t limited; /* kinds that are sent at most every CHANNEL_END_LIMITED_MS, a bit each */
+    uint32_t first;   /* kinds sent before the rest, a bit each */
+    uint32_t limited; /* kinds sent at most every CHANNEL_END_LIMITED_MS, a bit each */
     bool is_trusted;  /* the other end */
 };
 
@@ -98,7 +98,7 @@ struct channel_end {
     int fd; /* -1: the end is closed, and sends nothing */
     const struct channel_end_ops *ops;
     struct timers *timers;
-    uint32_t unsent;     /* kinds that wait, a bit each: the channel is full, or it is too soon */
+    uint32_t unsent;     /* waiting kinds, a bit each: the channel is full, or it is too soon */
     uint64_t limited_ms; /* when limited kinds were sent last */
     bool more;           /* the owner has more to send */
     struct timer retry;

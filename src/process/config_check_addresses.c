@@ -103,7 +103,6 @@ static bool is_started_by_manager(void)
            pid == process_ops->self();
 }
 
-/* Whether a daemon with our pid file has the socket, or may have it. */
 static bool is_masters_socket(struct checking *checking, unsigned long inode)
 {
     for (int i = 0; i < MASTERS && !checking->masters_read; i++)
@@ -115,7 +114,6 @@ static bool is_masters_socket(struct checking *checking, unsigned long inode)
     return checking->unknown || find_socket(checking, checking->of_masters, inode) != 0;
 }
 
-/* Finds the process that has the socket, as far as this user may know; 0: none. */
 static pid_t find_holder(struct checking *checking, unsigned long inode)
 {
     if (!checking->all_read)

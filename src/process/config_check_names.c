@@ -20,14 +20,12 @@ struct name_check {
     unsigned waits;
 };
 
-/* A server whose name is asked for. */
 struct asked {
     struct name_check *check;
     const struct upstream *upstream;
     const struct upstream_server *server;
 };
 
-/* Returns how many addresses the server goes on with. */
 static unsigned count_kept(const struct name_check *check, const struct asked *asked)
 {
     const struct addresses_key key = addresses_key_of(asked->upstream, asked->server);

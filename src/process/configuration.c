@@ -31,7 +31,7 @@ void configuration_discard(struct cycle **cycle, struct log *log)
         cycle_destroy(cycle);
         return;
     }
-    if (log->targets == core->logs) { /* the start has failed, and these were its logs */
+    if (log->targets == core->logs) { /* the start has failed, with its logs in use */
         log->targets = NULL;
         log->target_n = 0;
         log_update(log);

@@ -97,7 +97,6 @@ static const char *format_loss(const struct death_words *words, char text[64])
     return text;
 }
 
-/* Explains an end with perhaps lost sessions. */
 static void explain_loss(struct death *death, int status, const char *killed,
     const struct cycle *cycle, const struct death_words *words)
 {

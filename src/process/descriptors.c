@@ -68,7 +68,6 @@ static bool has_descriptor(const struct descriptors *set, int fd)
            bsearch(&fd, set->fds, set->n, sizeof(fd), compare_descriptors) != NULL;
 }
 
-/* Open descriptors that are added. */
 struct addition {
     struct descriptors *set;
     const struct descriptors *except;

@@ -72,7 +72,9 @@ static void take_descriptors(const struct cmsghdr *part, int *passed)
         int fd;
 
         memcpy(&fd, bytes + i * sizeof(int), sizeof(int));
-        os_rights_take(fd);
+        if (os_rights_cloexec ==
+            0) /* only this thread runs programs: none inherits the descriptor */
+            descriptor_set_inherited(fd, false);
         if (*passed == -1)
             *passed = fd;
         else
@@ -91,7 +93,7 @@ static ssize_t receive_passed(int socket, void *bytes, size_t n, int *passed, bo
         .msg_control = &control,
         .msg_controllen = sizeof(control.room),
     };
-    ssize_t received = os_rights_receive(socket, &header);
+    ssize_t received = recvmsg(socket, &header, os_rights_cloexec);
     struct cmsghdr *part = received >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
 
     *passed = -1;
@@ -109,13 +111,13 @@ ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
     return receive_passed(socket, bytes, n, passed, &more);
 }
 
-/* Marks each packet with its time, so that no packet looks like the end, which has no time. */
+/* Marks packets with the time: the end, unlike an empty packet, has none. */
 static void mark_packets(int socket)
 {
     setsockopt(socket, SOL_SOCKET, SO_TIMESTAMP, &(int) { 1 }, sizeof(int));
 }
 
-/* Whether the system marks the packets of such sockets, and those that were sent before. */
+/* Whether the system marks packets of such sockets, sent before or after. */
 static bool has_marks(void)
 {
     int ends[2], passed;

@@ -17,7 +17,7 @@
 /* Failures of an opening that are reported: each port of a range may fail. */
 #define FAILED_MAX 50
 
-/* Returns the listener whose sockets this one takes over, or NULL. */
+/* Returns the previous holder of the listener's sockets, or NULL. */
 static struct listener *find_previous_holder(
     const struct cycle *in_force, const struct adopted *adopted, const struct listener *listener)
 {

@@ -7,7 +7,7 @@
 #include "net/adopted.h"
 #include "settings/cycle.h"
 
-/* Counts unix sockets that have lost their paths; *in_use: paths where another process listens. */
+/* Counts unix sockets with lost paths; *in_use: paths where another process listens. */
 unsigned listeners_count_lost(const struct cycle *cycle, unsigned *in_use);
 /* Notes the lost paths for listeners_open() to bind again; none unless `bind_again`. */
 void listeners_note_lost(struct cycle *in_force, bool bind_again);

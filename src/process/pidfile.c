@@ -62,7 +62,7 @@ int pidfile_write_pid(struct pidfile *pidfile, struct log *log)
     if (write_aside(pidfile->path, log) == -1)
         return -1;
     pidfile->written = true;
-    pidfile_write_holder(pidfile->lock_fd); /* the other process may have written its own */
+    pidfile_write_holder(pidfile->lock_fd); /* the other process may have written a pid */
     return 0;
 }
 
@@ -108,7 +108,7 @@ int pidfile_add_name(struct pidfile *pidfile, const char *suffix, struct log *lo
 
 void pidfile_leave_path(struct pidfile *pidfile, struct log *log)
 {
-    remove_pid(pidfile->path, log); /* unless it is the other process's by now */
+    remove_pid(pidfile->path, log); /* unless the path is the other process's by now */
     pidfile->left = true;
 }
 

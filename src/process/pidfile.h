@@ -38,8 +38,7 @@ struct pidfile_text {
 
 /* Locks (pidfile_lock.c). */
 
-/* Locks; -1 after an emerg line that names the process that has the lock, or had it when its file
- * was deleted. */
+/* Locks; -1 after an emerg line that names the holder, or the process with a deleted lock. */
 int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log);
 /* Whether the lock's file is still the one that we have locked. */
 bool pidfile_is_locked(const struct pidfile *pidfile);

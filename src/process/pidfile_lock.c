@@ -57,7 +57,7 @@ int pidfile_append(char name[PATH_MAX], const char *path, const char *suffix)
     return -1;
 }
 
-/* Whether the lock's file beside this path is the one that we have locked. */
+/* Whether our locked file is the lock beside this path. */
 static bool is_lock_of(const struct pidfile *pidfile, const char *path)
 {
     char name[PATH_MAX];
@@ -100,7 +100,7 @@ void pidfile_write_holder(int fd)
         errno = 0;
 }
 
-/* Refuses a lock whose file is another user's, who may hold it. */
+/* Refuses the file of another user, who may hold the lock. */
 static bool is_our_lock(const char *name, int fd, struct log *log)
 {
     struct stat st;
@@ -113,7 +113,6 @@ static bool is_our_lock(const char *name, int fd, struct log *log)
     return false;
 }
 
-/* Results of a try to lock. */
 enum lock_try { LOCK_TAKEN, LOCK_RETRY, LOCK_REFUSED };
 
 /* Locks the lock's file, which was opened, and writes our pid into it. LOCK_REFUSED: after an emerg

@@ -41,11 +41,6 @@ static pid_t fork_heir(void (*parent)(void *arg, pid_t heir), void *arg)
     return pid;
 }
 
-static void execute(const char *path, char *const arguments[], char *const environment[])
-{
-    execve(path, arguments, environment);
-}
-
 static pid_t find_exited(void)
 {
     siginfo_t info = { .si_pid = 0 };
@@ -58,7 +53,6 @@ static pid_t reap(pid_t pid, int *status, bool wait)
     return waitpid(pid, status, wait ? 0 : WNOHANG);
 }
 
-/* Calls signals_deliver(), and keeps errno. */
 static void deliver_signal(int number, siginfo_t *info, void *context)
 {
     bool by_process = info->si_code == SI_USER || info->si_code == SI_QUEUE;
@@ -69,7 +63,6 @@ static void deliver_signal(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* Sets every disposition to its default and blocks nothing. */
 static void reset_handlers(void)
 {
     struct sigaction action = { .sa_handler = SIG_DFL };
@@ -102,8 +95,8 @@ void process_end_as_first(void)
         sigaction(numbers[i], &action, NULL);
 }
 
-/* Installs a handler for each signal that has a command in this role, ignores the others of the
- * table, and blocks those with a command. */
+/* Installs handlers of the role's commands, whose signals are blocked, and ignores the table's
+ * further signals. */
 static void install_handlers(enum role role)
 {
     sigset_t blocked;
@@ -131,16 +124,6 @@ static void admit_signals(void)
 
     sigprocmask(SIG_SETMASK, signals_wait_mask(), &blocked);
     sigprocmask(SIG_SETMASK, &blocked, NULL);
-}
-
-static void find_pending(sigset_t *pending)
-{
-    sigpending(pending);
-}
-
-static void raise_signal(int number)
-{
-    raise(number);
 }
 
 static void pause_for(int ms)
@@ -187,7 +170,7 @@ const struct process_ops process_ops_system = {
     .exit = _exit,
     .fork = fork_child,
     .fork_heir = fork_heir,
-    .execute = execute,
+    .execute = execve,
     .find_exited = find_exited,
     .reap = reap,
     .kill = kill,
@@ -202,8 +185,8 @@ const struct process_ops process_ops_system = {
     .reset_handlers = reset_handlers,
     .install_handlers = install_handlers,
     .admit_signals = admit_signals,
-    .find_pending = find_pending,
-    .raise = raise_signal,
+    .find_pending = sigpending,
+    .raise = raise,
     .pause = pause_for,
     .set_alarm = set_alarm,
     .wakeup_begin = begin_wakeup,

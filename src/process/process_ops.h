@@ -19,7 +19,7 @@
 /* Purposes of children. */
 enum process_kind {
     PROCESS_WORKER, /* `arg` begins with its struct heritage */
-    PROCESS_CHECK,  /* checks a configuration, and exits; it ends with its parent */
+    PROCESS_CHECK,  /* checks a configuration, and exits; ends with its parent */
     PROCESS_BINARY, /* executes the new binary of an upgrade */
 };
 
@@ -44,7 +44,7 @@ struct process_ops {
      * it does not return. -1 with errno, and then `arg` stays the caller's. */
     pid_t (*fork_heir)(void (*parent)(void *arg, pid_t heir), void *arg);
     /* execve(): returns only when it fails, with errno. */
-    void (*execute)(const char *path, char *const arguments[], char *const environment[]);
+    int (*execute)(const char *path, char *const arguments[], char *const environment[]);
 
     /* Finds an exited child and does not reap it, so that no process gets its pid; 0: none. */
     pid_t (*find_exited)(void);
@@ -72,11 +72,11 @@ struct process_ops {
     /* Runs the handlers of pending signals: a command that comes by another way may follow a
      * signal. */
     void (*admit_signals)(void);
-    void (*find_pending)(sigset_t *pending);
-    void (*raise)(int number);
+    int (*find_pending)(sigset_t *pending);
+    int (*raise)(int number);
     /* Sleeps for so many milliseconds, or until a signal comes: its handler runs meanwhile. */
     void (*pause)(int ms);
-    /* Sets the interval timer, whose end is SIGALRM; -1: stops it. */
+    /* Sets the interval timer of SIGALRM; -1: stops it. */
     void (*set_alarm)(int ms);
 
     /* The master's sleep, with signals_wait_mask(), and the set of descriptors that end the sleep

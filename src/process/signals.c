@@ -52,7 +52,7 @@ void signals_deliver(int number, pid_t sender)
 
         if (s->number != number || s->alias)
             continue;
-        /* a terminal that is resized sends it too; only a person means it */
+        /* a resized terminal sends SIGWINCH too; only a person means it */
         if (number == SIGWINCH && sender == SIGNALS_BY_KERNEL)
             continue;
         state->senders[command] = sender != SIGNALS_BY_KERNEL ? sender : 0;
@@ -109,21 +109,6 @@ bool signals_take(enum command command, pid_t *from)
     return true;
 }
 
-/* Whether the process was told to end. */
-static bool is_ending(void)
-{
-    return signals_given(COMMAND_TERM) || signals_given(COMMAND_TERMINATE) ||
-           signals_given(COMMAND_QUIT);
-}
-
-bool signals_sleep(int ms)
-{
-    assert(ms > 0);
-    if (!is_ending())
-        process_ops->pause(ms);
-    return !is_ending();
-}
-
 void signals_send(pid_t pid, int number, struct log *log)
 {
     assert(pid > 0); /* a process, never a group */
@@ -133,7 +118,7 @@ void signals_send(pid_t pid, int number, struct log *log)
 
 void signals_send_held(pid_t pid, int handle, int number, struct log *log)
 {
-    if (handle == -1) /* our child keeps its pid until we reap it */
+    if (handle == -1) /* our child keeps the pid until the reaping */
         signals_send(pid, number, log);
     else if (process_ops->handle_signal(handle, number) == -1 && errno != ESRCH)
         log_write(

@@ -36,7 +36,7 @@ struct signal_row {
     int number;
     const char *name;    /* "SIGHUP" */
     const char *command; /* name of the command for -s and the control socket, or NULL */
-    bool alias;          /* the signal has a command of its own: this one is for -s alone */
+    bool alias;          /* this command is for -s alone: the signal has another */
     const char *doing;   /* in the words of the log's line; NULL: not logged */
     enum command commands[ROLE_N];
 };
@@ -98,11 +98,9 @@ unsigned signals_any(void);
 /* Clears the command; returns whether it was given since the last call. `from`, if not NULL,
  * becomes the pid of the last sender, 0 for the kernel. */
 bool signals_take(enum command command, pid_t *from);
-/* Sleeps while a start waits; false once the process was told to end. */
-bool signals_sleep(int ms);
 /* Sends a signal to this process; a failure is an alert, unless the process is gone already. */
 void signals_send(pid_t pid, int number, struct log *log);
-/* The same by a handle, which is -1 for our child. */
+/* As signals_send(), by a handle, which is -1 for our child. */
 void signals_send_held(pid_t pid, int handle, int number, struct log *log);
 /* Sends the process that takes our place the signals that have come since the last sleep, and mean
  * commands. */
@@ -110,7 +108,7 @@ void signals_forward(pid_t pid, struct log *log);
 /* Gives a command from within the process, as if its signal had arrived. */
 void signals_raise(enum command command);
 
-/* The row whose command has this name, or NULL. */
+/* The row of a command's name, or NULL. */
 const struct signal_row *signals_named(const char *command);
-/* The signal that means this command in this role, or NULL. */
+/* The signal of a command in this role, or NULL. */
 const struct signal_row *signals_find(enum role role, enum command command);

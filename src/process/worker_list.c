@@ -30,7 +30,7 @@
 
 enum { RECORD_BOOT, RECORD_MASTER, RECORD_WORKERS };
 
-/* A record's text, padded. */
+/* A record's text, padded, with its newline. */
 struct record {
     char text[RECORD + 1];
 };
@@ -67,13 +67,10 @@ static bool write_record(int fd, unsigned i, const struct record *record)
     return pwrite(fd, record->text, RECORD, (off_t)i * RECORD) == RECORD;
 }
 
-/* Reads a record; false at the end. */
-static bool read_record(int fd, unsigned i, struct record *record)
+static bool load_record(int fd, unsigned i, struct record *record)
 {
-    if (pread(fd, record->text, RECORD, (off_t)i * RECORD) != RECORD)
-        return false;
     record->text[RECORD] = '\0';
-    return true;
+    return pread(fd, record->text, RECORD, (off_t)i * RECORD) == RECORD;
 }
 
 static int make_path(char path[PATH_MAX], const char *pid_path, pid_t master)
@@ -130,12 +127,11 @@ void worker_list_open(struct worker_list *list, const char *pid_path, struct log
             pid_path, (int)process_ops->self());
 }
 
-/* Copies the workers of a list. */
 static void copy_workers(const struct worker_list *list, const struct worker_list *to)
 {
     struct record record;
 
-    for (unsigned i = RECORD_WORKERS; i < RECORDS_MAX && read_record(list->fd, i, &record); i++)
+    for (unsigned i = RECORD_WORKERS; i < RECORDS_MAX && load_record(list->fd, i, &record); i++)
         write_record(to->fd, i, &record);
 }
 
@@ -235,7 +231,6 @@ static bool open_process(const struct record *record, pid_t *pid, int *handle)
     return false;
 }
 
-/* Whether only our user can have written the file. */
 static bool is_our_list(int fd)
 {
     struct stat st;
@@ -244,7 +239,6 @@ static bool is_our_list(int fd)
            (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* A visit to workers that live. */
 struct list_visit {
     worker_list_visit *visit; /* or NULL */
     void *arg;
@@ -253,14 +247,13 @@ struct list_visit {
     unsigned living;
 };
 
-/* Visits the workers of a list, and returns how many live. */
 static int visit_workers(int fd, pid_t master, const struct list_visit *visit)
 {
     struct left_worker left = { .master = master };
     struct record record;
     int n = 0;
 
-    for (unsigned i = RECORD_WORKERS; i < RECORDS_MAX && read_record(fd, i, &record); i++) {
+    for (unsigned i = RECORD_WORKERS; i < RECORDS_MAX && load_record(fd, i, &record); i++) {
         if (!open_process(&record, &left.pid, &left.handle))
             continue;
         n++;
@@ -279,8 +272,8 @@ static int visit_list(int fd, const struct list_visit *visit)
     pid_t master = 0;
     int handle;
 
-    if (!is_our_list(fd) || !read_record(fd, RECORD_BOOT, &written) ||
-        !read_record(fd, RECORD_MASTER, &record))
+    if (!is_our_list(fd) || !load_record(fd, RECORD_BOOT, &written) ||
+        !load_record(fd, RECORD_MASTER, &record))
         return -1;
     make_boot_record(&boot);
     if (strcmp(boot.text, written.text) != 0)
@@ -313,7 +306,6 @@ static void visit_list_file(void *arg, pid_t master, int directory, const char *
     close(fd);
 }
 
-/* Visits all lists beside the pid file, and returns how many workers live. */
 static unsigned visit_lists(const struct worker_list *list, struct list_visit visit)
 {
     if (list->pid_path != NULL)

@@ -347,7 +347,7 @@ static void check_affinity(struct apply *apply)
         return;
     if (!apply->options->testing && apply->options->progress == NULL)
         return;
-    if (!os_cpu_binds())
+    if (!os_cpu_binds)
         report_error(apply->report, &directive->name,
             "\"%s\" is not supported: this build cannot bind a worker to a processor",
             directive->name.text);

@@ -6,10 +6,9 @@
 # descriptors.
 
 # A worker ends by exit() for the sake of modules that have asked for atexit(); a simulation has other
-# workers. What a system can tell of handles is no question about a process.
+# workers.
 without_process_ops='
     src/pool/start.c exit
-    src/pool/exit.c os_handle_is_exact
 '
 
 check_system_calls() {

@@ -136,14 +136,14 @@ static pid_t fork_heir(void (*left)(void *arg, pid_t heir), void *arg)
     return 0;
 }
 
-static void execute(const char *path, char *const arguments[], char *const environment[])
+static int execute(const char *path, char *const arguments[], char *const environment[])
 {
     struct play_process *process = running();
 
     (void)path;
     (void)arguments;
     if (fails(&play_now->failures.execute, ENOENT))
-        return;
+        return -1;
     play_close_on_exec();
     environ = play_copy_list(environment);
     process->has_handlers = false;
@@ -281,19 +281,21 @@ static void admit_signals(void)
     play_process_admit(running());
 }
 
-static void find_pending(sigset_t *pending)
+static int find_pending(sigset_t *pending)
 {
     sigemptyset(pending);
     for (int number = 1; number < NSIG; number++)
         if (running()->pending[number] != 0)
             sigaddset(pending, number);
+    return 0;
 }
 
-static void raise_signal(int number)
+static int raise_signal(int number)
 {
     struct play_process *me = running();
 
     play_process_signal(me, number, me->pid);
+    return 0;
 }
 
 /* Waits until signals have been delivered, or the time has come. */

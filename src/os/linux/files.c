@@ -4,7 +4,7 @@
 #include "os/files.h"
 
 #include "os/descriptor.h"
-#include "os/log_open.h"
+#include "os/log_file.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -31,12 +31,6 @@ struct group {
     int64_t least;                    /* limit that was found; 0: none */
 };
 
-struct mount {
-    enum hierarchy hierarchy;
-    const char *top; /* the group that is mounted */
-    const char *point;
-};
-
 static void lower_limit(int64_t *least, int64_t limit)
 {
     if (limit != 0 && (*least == 0 || limit < *least))
@@ -46,18 +40,11 @@ static void lower_limit(int64_t *least, int64_t limit)
 /* Whether a comma-separated list contains the word. */
 static bool has_word(const char *list, const char *word)
 {
-    size_t n = strlen(word);
+    char padded[PATH_MAX], sought[32];
 
-    assert(n > 0);
-    for (;; list++) {
-        size_t length = strcspn(list, ",");
-
-        if (length == n && memcmp(list, word, n) == 0)
-            return true;
-        list += length;
-        if (*list == '\0')
-            return false;
-    }
+    snprintf(padded, sizeof(padded), ",%s,", list);
+    snprintf(sought, sizeof(sought), ",%s,", word);
+    return strstr(padded, sought) != NULL;
 }
 
 /* Reads a file's first line, without the newline. */
@@ -123,7 +110,7 @@ static int64_t cpu_v1(const char *directory)
 static const struct controller cpu = { "cpu", { [V1] = cpu_v1, [V2] = cpu_v2 } };
 
 /* Reads a file with a number of bytes; "max", or in v1 a number of 2^60 or more, means no limit. */
-static int64_t read_bytes(const char *directory, const char *name)
+static int64_t read_byte_limit(const char *directory, const char *name)
 {
     char line[128];
     int64_t n = read_line(directory, name, line, sizeof(line)) ? parse_positive(line, '\0') : 0;
@@ -134,15 +121,15 @@ static int64_t read_bytes(const char *directory, const char *name)
 /* Above memory.high a group is slowed down, above memory.max killed. */
 static int64_t memory_v2(const char *directory)
 {
-    int64_t least = read_bytes(directory, "memory.max");
+    int64_t least = read_byte_limit(directory, "memory.max");
 
-    lower_limit(&least, read_bytes(directory, "memory.high"));
+    lower_limit(&least, read_byte_limit(directory, "memory.high"));
     return least;
 }
 
 static int64_t memory_v1(const char *directory)
 {
-    return read_bytes(directory, "memory.limit_in_bytes");
+    return read_byte_limit(directory, "memory.limit_in_bytes");
 }
 
 static const struct controller memory = { "memory", { [V1] = memory_v1, [V2] = memory_v2 } };
@@ -150,21 +137,21 @@ static const struct controller memory = { "memory", { [V1] = memory_v1, [V2] = m
 /* Returns the lowest limit of the group `below` the mount point and of all groups above, as far as
  * the mount shows them. */
 static int64_t limit_upwards(
-    const struct group *group, const struct mount *mount, const char *below)
+    const struct group *group, enum hierarchy hierarchy, const char *point, const char *below)
 {
     char directory[PATH_MAX];
     int64_t least = 0;
     size_t base;
-    int n = snprintf(directory, sizeof(directory), "%s%s%s", group->root, mount->point, below);
+    int n = snprintf(directory, sizeof(directory), "%s%s%s", group->root, point, below);
 
     if (n < 0 || n >= (int)sizeof(directory))
         return 0;
-    base = strlen(group->root) + strlen(mount->point);
+    base = strlen(group->root) + strlen(point);
     assert(base <= strlen(directory));
     for (;;) {
         char *slash;
 
-        lower_limit(&least, group->controller->limit[mount->hierarchy](directory));
+        lower_limit(&least, group->controller->limit[hierarchy](directory));
         slash = strrchr(directory, '/');
         if (slash == NULL || (size_t)(slash - directory) < base)
             return least;
@@ -241,69 +228,40 @@ static void unescape_octal(char *text)
 }
 
 /* Parses a line of /proc/self/mountinfo, "ID PARENT MAJOR:MINOR TOP POINT OPTIONS [TAG]... - TYPE
- * SOURCE OPTIONS". Returns false for any line but a cgroup mount that may have the controller. */
-static bool parse_mount(char *line, const struct controller *controller, struct mount *mount)
-{
-    enum { TOP = 3, POINT, FIELDS };
-    char *tail = strstr(line, " - "), *field[FIELDS], *save, *type, *source, *options;
-
-    if (tail == NULL)
-        return false;
-    *tail = '\0';
-    for (int i = 0; i < FIELDS; i++)
-        if ((field[i] = strtok_r(i == 0 ? line : NULL, " ", &save)) == NULL)
-            return false;
-    type = strtok_r(tail + 3, " ", &save);
-    source = strtok_r(NULL, " ", &save);
-    options = strtok_r(NULL, " ", &save);
-    if (type == NULL || source == NULL || options == NULL)
-        return false;
-
-    if (strcmp(type, "cgroup2") == 0)
-        mount->hierarchy = V2;
-    else if (strcmp(type, "cgroup") == 0 && has_word(options, controller->name))
-        mount->hierarchy = V1;
-    else
-        return false;
-    unescape_octal(field[TOP]);
-    unescape_octal(field[POINT]);
-    mount->top = field[TOP];
-    mount->point = field[POINT];
-    return true;
-}
-
+ * SOURCE OPTIONS", and lowers the limit if a cgroup mount may have the controller. */
 static void read_mount_line(struct group *group, char *line)
 {
-    struct mount mount;
-    const char *path, *below;
+    char top[PATH_MAX], point[PATH_MAX], type[16], options[PATH_MAX];
+    const char *tail = strstr(line, " - "), *path, *below;
+    enum hierarchy hierarchy;
 
-    if (!parse_mount(line, group->controller, &mount))
+    if (tail == NULL || sscanf(line, "%*s %*s %*s %4095s %4095s", top, point) != 2 ||
+        sscanf(tail, " - %15s %*s %4095s", type, options) != 2)
         return;
-    path = group->path[mount.hierarchy];
-    below = *path != '\0' ? below_mount(path, mount.top) : NULL;
+    if (strcmp(type, "cgroup2") == 0)
+        hierarchy = V2;
+    else if (strcmp(type, "cgroup") == 0 && has_word(options, group->controller->name))
+        hierarchy = V1;
+    else
+        return;
+    unescape_octal(top);
+    unescape_octal(point);
+    path = group->path[hierarchy];
+    below = *path != '\0' ? below_mount(path, top) : NULL;
     if (below != NULL)
-        lower_limit(&group->least, limit_upwards(group, &mount, below));
-}
-
-/* Opens a file below /proc/self; NULL where missing. */
-static FILE *open_proc(const char *root, const char *name)
-{
-    char path[PATH_MAX];
-
-    if (snprintf(path, sizeof(path), "%s/proc/self/%s", root, name) >= (int)sizeof(path))
-        return NULL;
-    return fopen(path, "re");
+        lower_limit(&group->least, limit_upwards(group, hierarchy, point, below));
 }
 
 /* Calls `read_one` for all lines of a file below /proc/self; for none where the file is missing. */
 static void read_lines(
     struct group *group, const char *name, void (*read_one)(struct group *group, char *line))
 {
-    FILE *file = open_proc(group->root, name);
-    char *line = NULL;
+    char path[PATH_MAX], *line = NULL;
     size_t size = 0;
+    FILE *file;
 
-    if (file == NULL)
+    if (snprintf(path, sizeof(path), "%s/proc/self/%s", group->root, name) >= (int)sizeof(path) ||
+        (file = fopen(path, "re")) == NULL)
         return;
     while (getline(&line, &size, file) != -1) {
         line[strcspn(line, "\n")] = '\0';

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -55,29 +54,9 @@ void os_memory_trim(void)
     malloc_trim(0);
 }
 
-void *os_wiped_alloc(size_t n)
-{
-    void *p = map_memory(n, MAP_PRIVATE);
-
-    if (p != NULL)
-        os_wiped_mark(p, n);
-    return p;
-}
-
-void os_wiped_free(void *p, size_t n)
-{
-    if (p != NULL)
-        munmap(p, n);
-}
-
 void os_wiped_mark(void *p, size_t n)
 {
     (void)madvise(p, n, MADV_WIPEONFORK); /* since Linux 4.14 */
-}
-
-_Noreturn void os_wiped_end(void)
-{
-    _exit(EXIT_FAILURE);
 }
 
 const char os_inherited_call[] = "madvise()";

@@ -99,10 +99,7 @@ bool os_handle_has_ended(int handle)
     return poll(&ended, 1, 0) == 1;
 }
 
-bool os_handle_is_exact(void)
-{
-    return true;
-}
+const bool os_handle_is_exact = true;
 
 int os_handle_signal(int handle, int number)
 {
@@ -121,10 +118,7 @@ void os_handle_wait(int handle, int ms)
     poll(&ended, 1, handle != -1 ? ms : 1);
 }
 
-bool os_cpu_binds(void)
-{
-    return true;
-}
+const bool os_cpu_binds = true;
 
 /* The manual has the number of processors. */
 int os_cpu_bind(const uint64_t *words, unsigned n)

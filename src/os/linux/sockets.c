@@ -153,15 +153,7 @@ bool os_socket_is_closed(int fd)
     return poll(&state, 1, 0) == 1 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-ssize_t os_rights_receive(int fd, struct msghdr *header)
-{
-    return recvmsg(fd, header, MSG_CMSG_CLOEXEC);
-}
-
-void os_rights_take(int passed)
-{
-    (void)passed;
-}
+const int os_rights_cloexec = MSG_CMSG_CLOEXEC;
 
 void os_rights_refuse(int fd)
 {
@@ -254,7 +246,7 @@ void os_listening_detach_programs(int fd)
 }
 
 /* Reads "0100007F:1F90", words of 32 bits in the machine's order, and a port. */
-static bool parse_address(const char *text, struct os_listening *out)
+static bool parse_hex_address(const char *text, struct os_listening *out)
 {
     struct sockaddr_in in = { .sin_family = AF_INET };
     struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
@@ -280,7 +272,7 @@ enum line_status { LINE_LISTENS, LINE_IGNORED, LINE_LAST };
 
 /* Parses a line of tcp or tcp6. The kernel lists listening sockets first, so that a busy machine's
  * connections are not read. */
-static enum line_status parse_tcp(const char *line, struct os_listening *found)
+static enum line_status parse_tcp_line(const char *line, struct os_listening *found)
 {
     char local[40];
     unsigned state, uid;
@@ -291,11 +283,11 @@ static enum line_status parse_tcp(const char *line, struct os_listening *found)
     if (state != STATE_LISTEN)
         return LINE_LAST;
     found->uid = uid;
-    return parse_address(local, found) ? LINE_LISTENS : LINE_IGNORED;
+    return parse_hex_address(local, found) ? LINE_LISTENS : LINE_IGNORED;
 }
 
 /* Parses a line of unix. */
-static enum line_status parse_unix(const char *line, struct os_listening *found)
+static enum line_status parse_unix_line(const char *line, struct os_listening *found)
 {
     struct sockaddr_un un = { .sun_family = AF_UNIX };
     unsigned flags, type;
@@ -320,7 +312,8 @@ int os_listening_visit(
     static const struct {
         const char *name;
         enum line_status (*parse)(const char *line, struct os_listening *found);
-    } tables[] = { { "tcp", parse_tcp }, { "tcp6", parse_tcp }, { "unix", parse_unix } };
+    } tables[] = { { "tcp", parse_tcp_line }, { "tcp6", parse_tcp_line },
+        { "unix", parse_unix_line } };
     char path[PATH_MAX], *line = NULL;
     int status = 0;
     size_t size = 0;

@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Functions without a call of POSIX ignore their parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define SEGMENT_TRIES 1000
 #define COPY_FOLDER "/tmp"
 
@@ -39,27 +42,8 @@ void os_memory_trim(void)
 {
 }
 
-/* Memory as any other. */
-void *os_wiped_alloc(size_t n)
-{
-    return calloc(1, n);
-}
-
-void os_wiped_free(void *p, size_t n)
-{
-    (void)n;
-    free(p);
-}
-
 void os_wiped_mark(void *p, size_t n)
 {
-    (void)p;
-    (void)n;
-}
-
-_Noreturn void os_wiped_end(void)
-{
-    _exit(EXIT_FAILURE);
 }
 
 const char os_inherited_call[] = "none";
@@ -67,15 +51,11 @@ const char os_inherited_call[] = "none";
 /* A child inherits all mappings. */
 int os_inherited_never(void *base, size_t size)
 {
-    (void)base;
-    (void)size;
     return 0;
 }
 
 int os_inherited_again(void *base, size_t size)
 {
-    (void)base;
-    (void)size;
     return 0;
 }
 
@@ -94,7 +74,6 @@ int os_segment_create(const char *name)
     char path[64];
     int fd = -1;
 
-    (void)name;
     for (int i = 0; i < SEGMENT_TRIES && fd == -1; i++) {
         snprintf(path, sizeof(path), "/forkbeard.%ld.%d", (long)getpid(), i);
         fd = shm_open(path, O_RDWR | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
@@ -108,20 +87,16 @@ int os_segment_create(const char *name)
 
 int os_segment_seal(int fd)
 {
-    (void)fd;
     return 0;
 }
 
 int os_segment_check(int fd)
 {
-    (void)fd;
     return 0;
 }
 
 void os_segment_release(void *p, size_t n)
 {
-    (void)p;
-    (void)n;
 }
 
 int os_segment_open_read_only(int fd)
@@ -136,7 +111,6 @@ int os_copy_create(struct os_copy *copy, const char *name)
     const char *folder = getenv("TMPDIR");
     int n;
 
-    (void)name; /* longer names would overflow the path */
     if (folder == NULL || *folder == '\0')
         folder = COPY_FOLDER;
     *copy = (struct os_copy) { .fd = -1 };

@@ -15,14 +15,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Functions without a call of POSIX ignore their parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 /* Numbers above are connections alone, neither listed nor inherited. */
 #define LISTED_MAX 65536u
 #define BATCH 256u
 
 bool os_proc_read(pid_t pid, struct proc_stat *stat)
 {
-    (void)pid;
-    (void)stat;
     errno = ENOSYS;
     return false;
 }
@@ -43,35 +44,26 @@ bool os_proc_runs(pid_t pid)
 
 void os_proc_name(pid_t pid, char name[32])
 {
-    (void)pid;
     strcpy(name, "?");
 }
 
 void os_proc_visit(void (*visit)(void *arg, pid_t pid), void *arg)
 {
-    (void)visit;
-    (void)arg;
 }
 
 int os_proc_visit_sockets(pid_t pid, int (*visit)(void *arg, unsigned long inode), void *arg)
 {
-    (void)pid;
-    (void)visit;
-    (void)arg;
     errno = ENOSYS;
     return -1;
 }
 
 bool os_proc_has_deleted(pid_t pid, const char *path)
 {
-    (void)pid;
-    (void)path;
     return false;
 }
 
 void os_boot_id(char *text, size_t n)
 {
-    (void)n;
     text[0] = '\0';
 }
 

@@ -15,6 +15,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* Functions without a call of POSIX ignore their parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define PAUSE_MS 2
 
 int os_process_allow_dumps(void)
@@ -71,10 +74,7 @@ bool os_handle_has_ended(int handle)
     return kill((pid_t)handle, 0) == -1 && errno == ESRCH;
 }
 
-bool os_handle_is_exact(void)
-{
-    return false;
-}
+const bool os_handle_is_exact = false;
 
 int os_handle_signal(int handle, int number)
 {
@@ -90,27 +90,19 @@ int os_handle_descriptor(int handle)
 
 void os_handle_wait(int handle, int ms)
 {
-    (void)handle;
     poll(NULL, 0, ms < PAUSE_MS ? ms : PAUSE_MS);
 }
 
-bool os_cpu_binds(void)
-{
-    return false;
-}
+const bool os_cpu_binds = false;
 
 int os_cpu_bind(const uint64_t *words, unsigned n)
 {
-    (void)words;
-    (void)n;
     errno = ENOTSUP;
     return -1;
 }
 
 int os_cpu_bound(uint64_t *words, unsigned n)
 {
-    (void)words;
-    (void)n;
     errno = ENOTSUP;
     return -1;
 }
@@ -122,7 +114,6 @@ int os_cpu_open_load(void)
 
 long os_cpu_count_runnable(int fd)
 {
-    (void)fd;
     return -1;
 }
 

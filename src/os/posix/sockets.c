@@ -12,6 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* Functions without a call of POSIX ignore their parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define COPIED_MOST 32768
 
 #define MISSING { SOL_SOCKET, -1, "" }
@@ -32,20 +35,16 @@ const size_t os_options_untouched_n =
 
 void os_socket_spare_port(int fd)
 {
-    (void)fd;
 }
 
 int os_socket_set_transparent(int fd, sa_family_t family)
 {
-    (void)fd;
-    (void)family;
     errno = ENOPROTOOPT;
     return -1;
 }
 
 size_t os_socket_queued(int fd)
 {
-    (void)fd;
     return 0;
 }
 
@@ -77,9 +76,6 @@ ssize_t os_socket_sendfile(int fd, int file, off_t *offset, size_t n)
 
 ssize_t os_socket_splice(int from, int to, size_t n)
 {
-    (void)from;
-    (void)to;
-    (void)n;
     errno = ENOSYS;
     return -1;
 }
@@ -97,28 +93,14 @@ bool os_socket_is_closed(int fd)
     return recv(fd, &byte, 1, MSG_PEEK) == 0;
 }
 
-ssize_t os_rights_receive(int fd, struct msghdr *header)
-{
-    return recvmsg(fd, header, 0);
-}
-
-/* Only this thread runs programs, so that none inherits the descriptors before FD_CLOEXEC. */
-void os_rights_take(int passed)
-{
-    int saved = errno;
-
-    fcntl(passed, F_SETFD, FD_CLOEXEC);
-    errno = saved;
-}
+const int os_rights_cloexec = 0;
 
 void os_rights_refuse(int fd)
 {
-    (void)fd;
 }
 
 bool os_rights_are_refused(int fd)
 {
-    (void)fd;
     return false;
 }
 
@@ -169,38 +151,28 @@ int os_socket_peer(int fd, uid_t *uid, pid_t *pid)
 
 int os_socket_peer_handle(int fd)
 {
-    (void)fd;
     errno = ENOSYS;
     return -1;
 }
 
 int os_listening_queue(int fd, unsigned *backlog, unsigned *queue)
 {
-    (void)fd;
-    (void)backlog;
-    (void)queue;
     errno = ENOSYS;
     return -1;
 }
 
 int os_listening_drops(int fd, unsigned *drops)
 {
-    (void)fd;
-    (void)drops;
     errno = ENOSYS;
     return -1;
 }
 
 void os_listening_detach_programs(int fd)
 {
-    (void)fd;
 }
 
 int os_listening_visit(
     const char *root, int (*visit)(void *arg, const struct os_listening *listening), void *arg)
 {
-    (void)root;
-    (void)visit;
-    (void)arg;
     return 0;
 }

@@ -54,7 +54,7 @@ int os_wakeup_begin(int *signals)
     return 0;
 }
 
-static struct pollfd *find_entry(int fd)
+static struct pollfd *find_list_entry(int fd)
 {
     for (unsigned i = FIRST; i < list_n; i++)
         if (list[i].fd == fd)
@@ -65,7 +65,7 @@ static struct pollfd *find_entry(int fd)
 int os_wakeup_add(int fd)
 {
     assert(fd >= 0);
-    if (find_entry(fd) != NULL) {
+    if (find_list_entry(fd) != NULL) {
         os_wakeup_expect(fd, WAKEUP_INPUT);
         return 0;
     }
@@ -78,7 +78,7 @@ int os_wakeup_add(int fd)
 void os_wakeup_expect(int fd, enum wakeup_event event)
 {
     static const short wanted[] = { POLLIN, POLLOUT, 0 };
-    struct pollfd *entry = find_entry(fd);
+    struct pollfd *entry = find_list_entry(fd);
 
     assert(event <= WAKEUP_END);
     if (entry != NULL)
@@ -93,7 +93,7 @@ static void drop_entry(struct pollfd *entry)
 
 void os_wakeup_remove(int fd)
 {
-    struct pollfd *entry = find_entry(fd);
+    struct pollfd *entry = find_list_entry(fd);
 
     if (entry != NULL)
         drop_entry(entry);
