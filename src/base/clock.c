@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the system's clocks. Only the log has its own readings; all other code uses a struct
- * clock. */
+/* Reads the system's clocks, for a struct clock. Only the log has its own readings. */
 #include "base/clock.h"
 
 #include "base/compiler.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cached time. The owner reads the clocks once a turn of a loop, or once a wake-up of the
- * master. Never arms a timer. */
+/* The cached time, read once a turn of a loop or a wake-up of the master. Never arms a timer. */
 #pragma once
 
 #include <stdint.h>
@@ -12,6 +11,5 @@ struct clock {
     struct timespec mono; /* the system's own, to the nanosecond */
 };
 
-/* Reads the monotonic clock, and in a new millisecond the wall clock. The struct is all zero before
- * the first time. */
+/* Reads the clocks, the wall clock once a millisecond. The struct is zero before the first time. */
 void clock_read(struct clock *clock);

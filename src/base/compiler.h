@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes and hints for the compiler, and two macros that C lacks. No macro hides control
- * flow. */
+/* Attributes and hints for the compiler, and macros that C lacks; none hides control flow. */
 #pragma once
 
 #include <stddef.h>
@@ -8,8 +7,7 @@
 #define PRINTF_FORMAT(text, args) __attribute__((format(printf, text, args)))
 #define NORETURN __attribute__((noreturn))
 #define NOINLINE __attribute__((noinline))
-/* A rarely called function, apart from its callers, which save no registers for the call and take
- * its branch as the unlikely one. */
+/* A rarely called function: callers save no registers for it, and expect not to call it. */
 #define COLD __attribute__((cold, noinline))
 
 /* A function that is a part of each caller, with a single frequent caller. */

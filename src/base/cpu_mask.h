@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of processors: the configuration's, and a worker's. The words are for os_cpu_bind() and
- * os_cpu_bound() (os/process.h). */
+/* Sets of processors, in words for os_cpu_bind() and os_cpu_bound() (os/process.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -26,11 +25,9 @@ struct cpu_mask cpu_mask_without(const struct cpu_mask *mask, const struct cpu_m
 unsigned cpu_mask_first(const struct cpu_mask *mask);
 /* "0101": the rightmost digit is processor 0. Returns NULL, or what is wrong. */
 const char *cpu_mask_parse(const char *text, struct cpu_mask *out);
-/* The mask of worker number `index` by `worker_cpu_affinity auto`: a processor of `allowed`, in
- * turn. */
+/* A worker's mask by `worker_cpu_affinity auto`: a processor of `allowed`, in turn. */
 struct cpu_mask cpu_mask_choose(const struct cpu_mask *allowed, unsigned index);
 
-/* Finds the processors that this process may be bound to, whatever the current mask; false where
- * the kernel does not tell. Only for a config check: changes the mask for a moment, so that it no
- * longer follows the control group's. */
+/* Finds the processors that this process may be bound to; false where the kernel does not tell. For
+ * config checks: changes the mask for a moment, which then no longer follows the control group. */
 bool cpu_mask_find_usable(struct cpu_mask *out);

@@ -55,9 +55,9 @@ uint32_t diag_count(const struct diag *diag);
 /* Copies a message; false if it was not written to its end. */
 bool diag_get(const struct diag *diag, uint32_t i, struct diag_message *copy);
 
-/* Copies the first message of this or a more severe level into `reason`, with its place in the
- * file: later messages are mostly consequences. False, with `reason` unchanged: there is none.
- * `diag` may be NULL. */
+/* Copies the first message of at least this severity into `reason`, with its place in the file:
+ * later messages are mostly consequences. False: none, `reason` is unchanged. `diag` may be
+ * NULL. */
 bool diag_reason(const struct diag *diag, uint32_t level, char *reason, size_t size);
 
 /* Diagnostics leave a process as JSON, for the control socket's clients and the other master

@@ -381,8 +381,7 @@ struct json_value json_next(struct json_value array, struct json_value last)
     return p != NULL ? value_at(p, array.text + array.n) : none;
 }
 
-/* Decodes a \u escape after its "u", or a surrogate pair of two; *p is moved to the text after
- * it. */
+/* Decodes a \u escape behind its "u", or a surrogate pair, and moves *p behind it. */
 static unsigned take_code(const char **p, const char *end)
 {
     int high = hex4(*p, end), low = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a line to all targets of a log: checks the flood limit, formats the message once, and
- * passes the line to the second log, the diagnostics and each target of a fitting level. Never
- * allocates, and keeps errno. */
+/* Writes a line, formatted once, to all targets of a log, the second log and the diagnostics,
+ * within the flood limit: a hash table of a fixed size, where kinds with unreported lines keep
+ * their places. Never allocates, and keeps errno. */
 #include "base/log.h"
 
 #include "base/diag.h"
@@ -215,8 +215,7 @@ static size_t kind_place(const struct log_line *line, const char *format)
     return (size_t)(key * 0x9e3779b97f4a7c15u >> 32);
 }
 
-/* Finds the kind of the line. A new kind takes the oldest kind's place; NULL where all places have
- * unreported lines. */
+/* Finds the line's kind. A new kind replaces the oldest; NULL: all have unreported lines. */
 static struct log_limit_kind *find_kind(
     struct log_limit *limit, uint64_t now, const struct log_line *line, const char *format)
 {

@@ -62,8 +62,7 @@ struct log_line {
     bool force; /* write to every target whatever its level (debug_connection) */
 };
 
-/* The time of log lines as text, made once a second: most lines share a second with the previous
- * line. */
+/* The time of log lines as text, made once a second. */
 struct log_stamp {
     int64_t second;  /* time of the texts, since the epoch; -1: none yet */
     char date[24];   /* 2026/11/21 09:30:00 */

@@ -22,9 +22,8 @@
 
 #define FIELD_MIN 64 /* a name, at least, and its newline */
 
-/* Duplicates standard output or error if the path leads to the same file: as a socket, or as a pipe
- * of another user, /dev/stderr cannot be opened. Returns -1 and leaves errno unchanged on
- * failure. */
+/* Duplicates standard output or error if the path leads to the same file: /dev/stderr can be a
+ * socket or foreign pipe, which cannot be opened. -1 on failure, with errno unchanged. */
 static int dup_standard(const char *path)
 {
     struct stat named, standard;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Targets of a log: files and standard error, a syslog server, the journal. A line goes to a target
- * by one system call, which waits for no reader and no receiver. A refused line, or a line for a
- * full disk, is counted as lost; a socket without a receiver is marked as broken, and its owner
- * connects it again. */
+ * by one system call, which never waits. A refused line is counted as lost; a socket without a
+ * receiver is marked as broken, and its owner connects it again. */
 #pragma once
 
 #include "base/log_line.h"

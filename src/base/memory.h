@@ -17,8 +17,7 @@
 struct memory {
     void *(*alloc)(const struct memory *memory, size_t n); /* NULL with errno */
     void (*release)(const struct memory *memory, void *p); /* p may be NULL */
-    /* bytes of an arena's blocks; 0: the default; 1: a block for each piece, so that a test can
-     * make any allocation fail */
+    /* bytes of an arena's blocks; 0: the default; 1: a block for each piece, for tests */
     size_t block;
     /* free blocks that a list may keep; 0: none, so that a test sees each allocation */
     unsigned spares;

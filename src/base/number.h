@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers, sizes and times as nginx writes them. Results are below INT64_MAX and within the limits
- * given; *out is changed only by a success. */
+/* Numbers, sizes and times of nginx's form, below INT64_MAX. *out changes only by a success. */
 #pragma once
 
 #include <stdint.h>

@@ -153,8 +153,7 @@ static bool check_pid(const char *path, struct path_fault *fault)
     return check_lock(path, fault) && check_parent(path, fault);
 }
 
-/* Checks the path of a socket. A listening socket may be passed to the daemon, which then makes
- * none. */
+/* A listening socket may be passed to the daemon, which then makes none. */
 static bool check_socket(const char *path, bool passed, struct path_fault *fault)
 {
     struct stat st;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds obstacles to a file that a start opens or makes, as far as this user can know. Asks the
- * kernel alone (stat, faccessat), with the effective user: never opens or changes a file. A start
- * may still fail for unseen reasons. */
+/* Finds obstacles to opening or making a file, as far as this user can know. Asks the kernel alone
+ * (stat, faccessat), with the effective user: never opens or changes a file. */
 #pragma once
 
 #include <limits.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the rate of the counter. The longer ago the mark is, the better the rate: a millisecond
- * makes it right to a thousandth. */
+/* Finds the rate of the counter: after a millisecond right to a thousandth. */
 #include "base/ticks.h"
 
 #include <time.h>

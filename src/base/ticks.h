@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Short times by the processor's cheapest counter: a reading costs a third of the clock's, and the
- * clock gives the rate. Never for deadlines, only for measurements: a counter may differ between
- * processors, or go back. */
+/* Short times by the processor's cheapest counter: a reading costs a third of the clock's. Never
+ * for deadlines: a counter may differ between processors, or go back. */
 #pragma once
 
 #include <stdint.h>
@@ -16,8 +15,7 @@ struct ticks_mark {
 /* Reads the counter (ticks_x86_64.c; ticks_clock.c for other processors). */
 uint64_t ticks_now(void);
 struct ticks_mark ticks_mark(void);
-/* Returns the microseconds a tick since the mark, times 2^TICKS_RATE_BITS; 0: no time has
- * passed. */
+/* Returns microseconds a tick since the mark, times 2^TICKS_RATE_BITS; 0: no time has passed. */
 uint32_t ticks_rate(const struct ticks_mark *since);
 
 static inline uint64_t ticks_to_us(uint64_t ticks, uint64_t rate)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks and writes UTF-8 as RFC 3629 has it: overlong forms, surrogates and numbers that are too
- * large are invalid. */
+/* Checks and writes UTF-8 by RFC 3629: no overlong forms, surrogates or too large numbers. */
 #include "base/utf8.h"
 
 #include <stdint.h>

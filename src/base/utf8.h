@@ -4,8 +4,7 @@
 
 #include <stddef.h>
 
-/* Returns the length in bytes of the text's first character; 0: invalid UTF-8. The text must end
- * with a NUL. */
+/* Returns the bytes of the first character of a text with a NUL; 0: invalid UTF-8. */
 size_t utf8_character(const char *text);
 /* Writes the character of a code, U+FFFD for a NUL; returns the length in bytes. */
 size_t utf8_encode(unsigned code, char out[4]);

@@ -9,8 +9,7 @@
 
 /* Closes a descriptor, unless -1, and keeps errno. */
 void descriptor_close(int fd);
-/* Makes close() of a socket return at once, whatever SO_LINGER another process has set. Does
- * nothing to descriptors of files. */
+/* Makes close() return at once, whatever SO_LINGER another process has set on the socket. */
 void descriptor_stop_linger(int fd);
 /* Closes a socket as above, and keeps errno. */
 void descriptor_discard(int fd);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processors and memory for this process and its children: the machine's, or less by the affinity
- * mask or control groups. On Linux the files of /proc and of the groups are below `root`, "" in the
- * daemon. Never fails. */
+ * mask or control groups. Linux reads files below `root`, "" in the daemon. Never fails. */
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +10,6 @@ unsigned os_cpu_allowed(const char *root);
 /* Returns bytes of memory; 0: unknown. */
 int64_t os_ram_allowed(const char *root);
 
-/* On Linux alone: limits of the process's control group and its parents, v1 or v2; 0: none.
- * Processors by the quota are rounded up. */
+/* Limits by control groups alone, on Linux; 0: none. Processors are rounded up. */
 unsigned os_cgroup_cpu_quota(const char *root);
 int64_t os_cgroup_memory_limit(const char *root);

@@ -16,8 +16,7 @@
 
 #define LINKS_MAX 16
 
-/* Whether the path is the only name of the opened file. A name come or gone since does not count:
- * root has written to neither yet. */
+/* Whether the path is the only name of the opened file; later changes do not count. */
 static bool is_only_name(const char *path, int fd)
 {
     struct stat opened;
@@ -25,8 +24,7 @@ static bool is_only_name(const char *path, int fd)
     return fstat(fd, &opened) == 0 && (!S_ISREG(opened.st_mode) || descriptor_names(fd, path) == 1);
 }
 
-/* Opens a file as root, never a link; -1 with errno: ELOOP, or EMLINK where the file has a second
- * name. */
+/* Opens a file as root; -1 with errno: ELOOP: a link; EMLINK: the file has a second name. */
 static int open_as_root(const char *path)
 {
     int fd = log_file_open_to_write(path, LOG_FILE_FLAGS | O_APPEND | O_CREAT | O_NOFOLLOW);

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens the files of logs, and opens open files again. No open waits for a reader, and no write to
- * an opened file does. Root follows no symbolic link of another user: the log may lie in a
- * directory of the workers' user. */
+/* Opens the files of logs, and open files again. Neither an open nor a later write waits for a
+ * reader. Root follows no link of another user: the workers' user may own the directory. */
 #pragma once
 
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Opens the path for appending, and creates a missing file. -1 with errno; as root, ELOOP: the last
- * component is, or leads to, a symbolic link not owned by root, EMLINK: the file has a second
- * name. */
+/* Opens or creates the path for appending. -1 with errno; as root, ELOOP: a symbolic link not owned
+ * by root is on the way, EMLINK: the file has a second name. */
 int log_file_open(const char *path);
-/* Opens a descriptor's file again for writing, with private flags: all heirs of a descriptor share
- * its flags. -1 where an open fails or is useless: a socket, a file not appended to, a device
- * without a reader. */
+/* Opens a descriptor's file again for writing, with flags of our own. -1 where an open fails or is
+ * useless: a socket, a file not appended to, a device without a reader. */
 int log_file_open_again(int fd);
 /* Whether the path names a descriptor of the opening process, whatever the number. */
 bool log_file_is_descriptor(const char *path);

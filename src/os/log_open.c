@@ -5,7 +5,6 @@
 #include "os/descriptor.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

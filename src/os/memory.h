@@ -9,8 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Map large zeroed memory, where untouched pages cost nothing, for munmap(); shared with children
- * of fork(), or not. */
+/* Map large zeroed memory, of which untouched pages cost nothing, for munmap(). */
 void *os_memory_reserve(size_t n);
 void *os_memory_reserve_shared(size_t n);
 
@@ -74,10 +73,8 @@ struct os_copy {
 
 /* Creates an empty copy of the named file, open for writing. */
 int os_copy_create(struct os_copy *copy, const char *name);
-/* Makes the copy unchangeable, and sets a path of no loaded object; EMFILE: too many modules are
- * loaded. */
+/* Makes the copy unchangeable, and sets its path; EMFILE: too many modules are loaded. */
 int os_copy_finish(struct os_copy *copy);
-/* Ends the load. Returns a descriptor, from now on the caller's, to be kept open as long as the
- * module is loaded; -1: there is none. */
+/* Ends the load. Returns a descriptor for the caller to keep until the unload; -1: none. */
 int os_copy_keep(struct os_copy *copy);
 void os_copy_drop(struct os_copy *copy);

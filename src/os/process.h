@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes: attributes of this process, handles of foreign processes, processors, and words of an
- * errno. A failure is -1 with errno. Setting attributes that the system lacks has no effect.
- * Handles are the caller's. Never logs. */
+/* Processes: attributes of this process, handles of foreign processes, processors, words of an
+ * errno. A failure is -1 with errno. Attributes that the system lacks are ignored. Never logs. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,8 +23,7 @@ char *os_process_binary(void);
 /* Counts this process's threads; 0: unknown. */
 unsigned os_thread_count(void);
 
-/* Handles of processes not forked by us, or perhaps reaped by foreign code: a pidfd, safe from pid
- * reuse, or else the pid. -1 is no handle. */
+/* Handles of foreign processes: a pidfd, safe from pid reuse, or else the pid; -1: none. */
 /* Opens a handle; ESRCH: the pid is unused. */
 int os_handle_open(pid_t pid);
 void os_handle_close(int handle);
@@ -35,11 +33,10 @@ bool os_handle_has_ended(int handle);
 extern const bool os_handle_is_exact;
 /* Sends a signal, as kill() does; 0 sends none. */
 int os_handle_signal(int handle, int number);
-/* Returns the handle's descriptor, readable after the end of the process; -1: none, so that
- * os_handle_has_ended() is to be polled. */
+/* Returns the handle's descriptor, readable after the end; -1: none, os_handle_has_ended()
+ * polls. */
 int os_handle_descriptor(int handle);
-/* Sleeps until the end of the process, at most so long; only shortly without a report of the end,
- * or without a handle (-1). */
+/* Sleeps until the end of the process, at most so long, or shortly if the end is not told. */
 void os_handle_wait(int handle, int ms);
 
 /* Whether the system can bind processes to processors. */

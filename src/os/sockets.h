@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets, where systems have calls or options of their own. Descriptors stay the caller's. A
- * failure is -1 with errno, or false, and ENOSYS or ENOPROTOOPT where the system lacks the call.
- * Never waits for a peer, or logs. */
+/* Sockets, by calls and options of the system's own. Descriptors stay the caller's. A failure is -1
+ * with errno, or false; ENOSYS or ENOPROTOOPT: no such call. Never waits for a peer, or logs. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -23,8 +21,7 @@ ssize_t os_socket_sendfile(int fd, int file, off_t *offset, size_t n);
 /* Moves bytes between a pipe and a socket, without waiting. */
 ssize_t os_socket_splice(int from, int to, size_t n);
 
-/* Whether the other end of a socket of packets sends no more. No end may send an empty packet,
- * which counts as the end on some systems. */
+/* Whether the other end of a socket of packets sends no more; empty packets count as the end. */
 bool os_socket_is_closed(int fd);
 /* The flag of recvmsg() that makes received descriptors close-on-exec; 0: the system has none. */
 extern const int os_rights_cloexec;
@@ -72,7 +69,6 @@ extern const struct os_option os_option_fastopen, os_option_defer_accept;
 extern const struct os_option os_option_buf_lock;
 #define OS_SNDBUF_LOCK 1
 #define OS_RCVBUF_LOCK 2
-/* Options without a directive, settable by unprivileged processes, which accepted sockets inherit,
- * or which stop a listener. */
+/* Options without a directive, settable by any process, that change listener or connections. */
 extern const struct os_option os_options_untouched[];
 extern const size_t os_options_untouched_n;

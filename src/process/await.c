@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tries again and again whether a lock or an address has become free, at growing intervals. No time
- * is lost if the first try finds it free. */
+/* Tries again and again, at growing intervals; the first try takes no time. */
 #include "process/await.h"
 
 #include "base/log_target.h"
@@ -16,8 +15,7 @@
 #define FIRST_MS 10
 #define LONGEST_MS 320
 
-/* Logs the reason of a wait, and shows it on the terminal that we are started from, unless the log
- * does so. */
+/* Logs the reason of a wait, and shows it on our terminal unless the log does so. */
 PRINTF_FORMAT(2, 3)
 static void log_wait(struct log *log, const char *format, ...)
 {

@@ -4,8 +4,6 @@
  * bell carries no data, and its count means nothing: all workers can write it. */
 #pragma once
 
-#include <stdbool.h>
-
 struct bells {
     int *fds; /* watched descriptors, by the worker's number among worker_processes, followed by
                  ringing descriptors, if these differ; NULL: no bells */
@@ -16,8 +14,7 @@ struct bells {
 /* More workers have no bells: each worker keeps the descriptors of all. */
 #define BELLS_MAX 256
 
-/* Opens n bells, or none (no descriptors, no memory): only the delay of wake-ups depends on
- * bells. */
+/* Opens n bells, or none (no descriptors, no memory): wake-ups are later without bells. */
 void bells_open(struct bells *bells, unsigned n);
 void bells_close(struct bells *bells);
 

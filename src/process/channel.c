@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sends and receives channel messages over a pair of SOCK_SEQPACKET sockets: one packet is one
- * message, which arrives whole or not at all. Never blocks. An end sends what there is room for,
- * and the rest later, by a timer. A packet of an untrusted end is a message, has no descriptor, and
- * is one of no more than that end can have reason for; the content of messages is the owner's to
- * check. */
+ * whole message. Never blocks: an end sends what there is room for, and the rest later, by a timer.
+ * Packets of an untrusted end are messages without a descriptor, at a bounded rate; the owner
+ * checks the content. */
 #include "process/channel.h"
 
 #include "base/compiler.h"

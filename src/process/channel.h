@@ -14,7 +14,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 enum channel_message_kind {
     MESSAGE_READY = 1,  /* worker: everything is set up but the listeners */
@@ -47,9 +46,8 @@ enum channel_message_kind {
     MESSAGE_TRIM, /* master: end the sessions that are idle, as the worker drains */
 };
 
-/* In the argument of MESSAGE_PEER_GONE: the rest of it is no incarnation but a serial, of the width
- * that serials have in one (shm/slot.h). Workers of the other master process with this serial or an
- * earlier one have gone. */
+/* In the argument of MESSAGE_PEER_GONE: the rest is a serial (shm/slot.h) and no incarnation. All
+ * workers of the other master process with this or an earlier serial have gone. */
 #define CHANNEL_OTHERS_GONE (1u << 31)
 
 struct channel_message {
@@ -68,8 +66,7 @@ enum channel_status {
 /* Makes a channel: ends[0] is the master's, which is passed no descriptors, ends[1] the worker's,
  * both close-on-exec and non-blocking. Returns -1 with errno. */
 int channel_open(int ends[2]);
-/* Makes an inbox: ends[0] is its worker's, who receives, ends[1] the senders'; neither is passed
- * descriptors. -1 with errno. */
+/* Makes an inbox: ends[0] receives, ends[1] sends; neither is passed descriptors. */
 int channel_open_inbox(int ends[2]);
 
 /* Sends; -1 with errno: EAGAIN when the channel is full, EPIPE when the receiver has closed it. */
@@ -80,8 +77,7 @@ enum channel_status channel_receive(int fd, struct channel_message *message);
 struct channel_end;
 
 struct channel_end_ops {
-    /* Handles a message, and takes its descriptor. Returns the rule that the message breaks, or
-     * NULL. */
+    /* Handles a message and takes its descriptor. Returns the rule that is broken, or NULL. */
     const char *(*handle)(struct channel_end *end, struct channel_message *message);
     /* Sends the owner's messages with arguments; false: the channel is full. */
     bool (*send_more)(struct channel_end *end);
@@ -126,6 +122,5 @@ void channel_end_flush(struct channel_end *end);
 /* Whether a message of this kind waits. */
 bool channel_end_is_unsent(const struct channel_end *end, enum channel_message_kind kind);
 
-/* Receives and handles so many messages at most. CHANNEL_DONE: more may wait; CHANNEL_BROKEN: the
- * last received message has broken *rule. */
+/* Receives and handles at most so many messages. CHANNEL_BROKEN: the last has broken *rule. */
 enum channel_status channel_end_receive(struct channel_end *end, unsigned most, const char **rule);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs a configuration check in a child process. The child logs the mistakes of the configuration
- * itself. The parent logs only that the child crashed, exited or took too long, and names the
- * module or protocol whose code ran. */
+/* Runs a configuration check in a child, which logs the mistakes of the configuration. The parent
+ * logs only a crash, exit or delay of the child, with the module or protocol at fault. */
 #include "process/config_check.h"
 
 #include "base/clock.h"
@@ -38,9 +37,8 @@ static void unload_modules(struct cycle *cycle, struct check_progress *progress)
     }
 }
 
-/* Detaches the child from its parent: no signal handler of the parent's role is left, and the child
- * does not outlive the parent. Frees the cycle too: in a simulation the child's memory does not go
- * with it. */
+/* Detaches from the parent and its handlers, and never outlives it. Frees the cycle too: in a
+ * simulation the child's memory does not go with it. */
 static NORETURN void check_in_child(void *arg)
 {
     struct config_check *check = arg;
@@ -119,8 +117,7 @@ static void forget_child(struct config_check *check)
     *check = (struct config_check) { .answers = check->answers };
 }
 
-/* Makes the memory shared with the child, and notes the descriptors that the child keeps; -1
- * without memory. */
+/* Makes the shared memory, and notes the descriptors to be kept; -1 without memory. */
 static int prepare_child(struct config_check *check)
 {
     struct check_progress *progress =

@@ -39,10 +39,9 @@ int config_check_begin(
 void config_check_kill(struct config_check *check);
 /* Kills and reaps the child, if any: the result is not needed any more. */
 void config_check_cancel(struct config_check *check);
-/* Ends a check whose child was reaped with this status of waitpid(). Returns 0 when the
- * configuration has no mistakes and its code did no harm; else -1, after the lines of cycle_load(),
- * or a line that names the module or protocol at fault. The answers stay, for the reading that
- * follows. */
+/* Ends a check by the child's status of waitpid(). Returns 0 if the configuration has no mistakes
+ * and its code did no harm; else -1, after the lines of cycle_load(), or a line that names the
+ * module or protocol at fault. The answers stay, for the following reading. */
 int config_check_end(struct config_check *check, int status, const char *conf, struct log *log);
 /* Gives up the answers, if there are any. */
 void config_check_done(struct config_check *check);
@@ -51,8 +50,7 @@ void config_check_done(struct config_check *check);
 int config_check_run(
     struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts);
 
-/* Asks for the names of all servers, for a second at most, and warns of each name without an answer
- * (config_check_names.c). */
+/* Asks for all names of servers, for a second at most, and warns (config_check_names.c). */
 void config_check_names(
     const struct cycle *cycle, const struct zone *known, struct log *log, int excerpts);
 /* Warns, for -t, of addresses that other processes listen on, so that a start could not bind them

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compares listeners and the control socket with sockets in use. Holders of sockets are found by
- * the inode, as far as the system shows processes: root sees all, other users their own. Never
- * warns of a socket that may be ours for all that this user can see: the running daemon's, or the
- * service manager's store. */
+/* Compares listeners and the control socket with sockets in use, and finds holders by the inode, as
+ * far as the system shows processes to this user. Never warns of a socket that may be ours: the
+ * running daemon's, or the service manager's store. */
 #include "process/config_check.h"
 
 #include "base/number.h"
@@ -122,8 +121,7 @@ static pid_t find_holder(struct checking *checking, unsigned long inode)
     return find_socket(checking, checking->held_n, inode);
 }
 
-/* Whether the service manager may store a socket without a visible holder for us, or will pass
- * it. */
+/* Whether the service manager may store a socket without a visible holder for us. */
 static bool may_be_passed(const struct checking *checking, const struct in_use_socket *held)
 {
     if (checking->by_manager)
@@ -131,8 +129,7 @@ static bool may_be_passed(const struct checking *checking, const struct in_use_s
     return geteuid() != 0 && (held->uid == geteuid() || held->uid == (uid_t)-1);
 }
 
-/* Warns that `what` would fail because of a socket, unless the socket is ours. Returns whether it
- * has. */
+/* Warns that `what` would fail, unless the socket is ours. Returns whether it has warned. */
 static bool warn_of_socket(struct checking *checking, const struct listener *listener,
     const struct in_use_socket *held, bool sure, const char *what)
 {

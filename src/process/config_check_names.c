@@ -3,7 +3,6 @@
  * without an answer. Never fails the check: nothing depends on a name but its server. */
 #include "process/config_check.h"
 
-#include "base/compiler.h"
 #include "conf/report.h"
 #include "names/names.h"
 #include "upstream/addresses.h"

@@ -12,8 +12,8 @@
  * meanwhile to `opened`; NULL when there were mistakes. */
 struct cycle *configuration_load(
     const struct cycle_options *options, struct log *log, int excerpts, struct descriptors *opened);
-/* Closes logs and zones of a configuration without other users, and destroys it. `log` no longer
- * writes to its logs. */
+/* Destroys a configuration, with logs and zones unless shared. `log` no longer writes to its
+ * logs. */
 void configuration_discard(struct cycle **cycle, struct log *log);
 
 /* The context of a call of a protocol's hook. The master and a single process call the hooks:
@@ -25,7 +25,6 @@ struct fb_master {
     const fb_protocol *protocol; /* whose hook runs */
 };
 
-/* Calls the hooks of the next configuration, and then of the previous one (NULL: none). `in_force`
- * is the caller's note, changed first. */
+/* Calls the hooks of the next configuration, then of the previous, `in_force`, changed first. */
 void configuration_change_hooks(
     const struct cycle **in_force, const struct cycle *next, struct log *log);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the cause of a worker's death in the exit status, and else in the worker's last words.
- * Never decides what follows. */
+/* Finds the cause of a worker's death in exit status and last words. Never decides what follows. */
 #include "process/death.h"
 
 #include "process/role.h"

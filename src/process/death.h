@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The death of a worker's process: the cause, and its words. The worker's last words are input,
- * from memory that the worker could write: they decide about the log line and the counted cause
- * alone. */
+/* The death of a worker's process: the cause, and its words. The last words are input, written by
+ * the worker: they decide about the log line and the counted cause alone. */
 #pragma once
 
 #include "base/log.h"
@@ -36,8 +35,7 @@ struct death {
 /* Reads a worker's last words, before its slot is released; `sessions` is the most believed. */
 void death_read(
     struct shared *shared, struct slot_id slot, int64_t sessions, struct death_words *words);
-/* Finds the cause in the status of wait() and the last words. `killed`: the reason of our fatal
- * signal, or NULL. */
+/* Finds the cause by the status of wait(). `killed`: the reason of our fatal signal, or NULL. */
 void death_explain(struct death *death, int status, const char *killed, const struct cycle *cycle,
     const struct death_words *words);
 /* Formats where a worker is, or was: "in callback \"data\" of protocol \"echo\"". "": it waits. */

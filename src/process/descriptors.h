@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of descriptors that a forked child keeps open; the child closes the rest by ranges. A set
- * only names descriptors and owns none. After a lack of memory a set is `failed`, and must not be
- * used for closing. */
+/* Sets of descriptors for a forked child to keep, as it closes the rest by ranges. A set owns none.
+ * After a lack of memory a set is `failed`, and must not be used for closing. */
 #pragma once
 
 #include "base/log.h"
@@ -24,8 +23,7 @@ void descriptors_add_all(struct descriptors *set, const struct descriptors *othe
 void descriptors_add_open(struct descriptors *set, const struct descriptors *except);
 /* Drops closed descriptors. */
 void descriptors_drop_closed(struct descriptors *set);
-/* Closes every descriptor of this process but the set and the standard descriptors. Sorts the set,
- * which must not have failed. */
+/* Closes all descriptors but the sorted set, which must not have failed, and the standard ones. */
 void descriptors_close_others(struct descriptors *set);
 /* Frees the memory; nothing is closed. */
 void descriptors_done(struct descriptors *set);

@@ -6,8 +6,7 @@
 #include "base/log.h"
 #include "settings/cycle.h"
 
-/* Opens /dev/null on closed descriptors among 0 to 2, before any file could get their numbers; -1
- * with errno. */
+/* Opens /dev/null on closed descriptors among 0 to 2; -1 with errno. */
 int process_fill_standard(void);
 
 /* Copies the environment or arguments, which titles and the call below change: each reading of the
@@ -15,12 +14,10 @@ int process_fill_standard(void);
  * the list with free(); NULL without memory. */
 char **process_copy_list(char *const *list);
 
-/* Removes all variables but TZ and those of `env`, and sets those with a value. Called once; -1
- * after an emerg line. */
+/* Keeps only TZ and the variables of `env`. Called once; -1 after an emerg line. */
 int process_set_environment(const struct core_settings *core, struct log *log);
 
-/* Called once, with main's arguments, before any other use: the title takes the memory of the
- * strings of argv. */
+/* Called once, with main's arguments, before their other uses: the title takes their memory. */
 void process_init_title(int argc, char **argv);
 /* Sets the title to "forkbeard: ROLE ARGUMENTS"; NULL: with the arguments as before, which the
  * caller must have kept. Does nothing before process_init_title(). */
@@ -29,16 +26,13 @@ void process_set_title(const char *role, const char *arguments);
 /* Tells the parent of fork(), once, by a pipe, that the child is ready (0), or an exit code. The
  * parent may have gone. Closes the end, which may be -1. */
 void process_ready_tell(int end, unsigned char code);
-/* In the parent: waits for the code, and closes the end. Returns EXIT_FAILURE where the child has
- * ended without a code. */
+/* In the parent: waits for the code, and closes the end; EXIT_FAILURE: the child sent none. */
 int process_ready_wait(int end);
 
-/* Goes into the background. Returns as fork() does: 0 in the child, which goes on, its pid in the
- * parent, -1 after an emerg line. *ready is the child's end of process_ready_tell(), and the
- * parent's of process_ready_wait(). */
+/* Goes into the background. Returns as fork() does, or -1 after an emerg line. *ready is the
+ * child's end of process_ready_tell(), and the parent's of process_ready_wait(). */
 pid_t process_enter_background(int *ready, struct log *log);
-/* The daemon serves: standard descriptors go to /dev/null as below, and the parent exits. `ready`
- * may be -1, and then nothing is done. */
+/* The daemon serves: calls process_detach(), and lets the parent exit; unless `ready` is -1. */
 void process_background_done(int ready, unsigned kept);
 /* Points the standard descriptors to /dev/null, but for these bits, to which logs go: a reader of
  * the pipe or terminal that we were started on does not wait for us. */

@@ -61,8 +61,7 @@ void fd_send_slowly(int socket, int seconds)
     fcntl(socket, F_SETFL, 0);
 }
 
-/* Takes the descriptors out of a part of a message: *passed is the first of the message, and the
- * rest is discarded. */
+/* Takes a part's descriptors: *passed is the first of the message, the rest is discarded. */
 static void take_descriptors(const struct cmsghdr *part, int *passed)
 {
     const unsigned char *bytes = CMSG_DATA(part);
@@ -135,8 +134,7 @@ static bool has_marks(void)
     return more;
 }
 
-/* Discards waiting packets. Without marks an empty packet looks like the end, and only the number
- * of reads tells that nothing is left. */
+/* Discards waiting packets. Without marks only the number of reads tells the end. */
 static void discard_packets(int socket)
 {
     bool marked = has_marks(), more = true;

@@ -9,13 +9,11 @@
 /* Sends like send() without SIGPIPE, and passes `passed`, unless -1, which stays the caller's. -1
  * with errno, EPIPE if the receiver has closed. */
 ssize_t fd_send(int socket, const void *bytes, size_t n, int passed);
-/* Receives like recv(); *passed is the first descriptor passed, close-on-exec and the caller's, or
- * -1. Further descriptors are discarded. */
+/* Receives like recv(); *passed is the first descriptor passed, or -1. The rest is discarded. */
 ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed);
 /* Widens the send buffer, as far as the system allows. */
 void fd_widen(int socket, int bytes);
 /* Lets sending wait for room, at most so long. */
 void fd_send_slowly(int socket, int seconds);
-/* Closes a socket of packets, first discarding unreceived descriptors: the kernel, too, would
- * wait. */
+/* Discards unreceived descriptors, for which the kernel, too, would wait, and closes. */
 void fd_close_socket(int socket);

@@ -11,8 +11,7 @@ static void add_listeners(struct descriptors *kept, const struct cycle *cycle)
             descriptors_add(kept, listener->fds[i]);
 }
 
-/* A module is loaded from memory with a descriptor, kept for debuggers. Descriptors of shared
- * memory are not kept. */
+/* A module's memory has a descriptor, kept for debuggers; shared memory's are not kept. */
 void heritage_add_descriptors(struct heritage *heritage, const struct descriptors *opened)
 {
     struct descriptors *kept = &heritage->descriptors;

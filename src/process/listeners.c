@@ -59,8 +59,7 @@ static int excerpts_of(const struct cycle *cycle, const struct cycle *in_force)
     return in_force == NULL ? STDERR_FILENO : -1;
 }
 
-/* Opens a listener, or commits it to `system`; lines about it name its place in the
- * configuration. */
+/* Opens a listener, or commits it to `system`; log lines name its place. */
 static int open_or_commit(struct listener *listener, const struct listener *from, unsigned slots,
     struct listener_system *system, int excerpts, struct log *log)
 {
@@ -172,8 +171,8 @@ void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
     assert(in_force != NULL);
     listeners_abandon(cycle, in_force, adopted);
     STAILQ_FOREACH (listener, &in_force->stream.listeners.list, link) {
-        /* makes listener_commit() set options that are not configured, too: the failed commit may
-         * have changed them */
+        /* makes listener_commit() set all options again, which the failed commit may have
+         * changed */
         listener->adopted = true;
         listener_commit(listener, &system, log);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The listeners of a configuration beside the configuration in force: opened, committed, taken
- * back, or retired after a replacement. A socket of both is never closed on the way. Only a master
- * and a single process open listeners. */
+ * back, or retired. A socket of both is never closed. Never runs in a worker. */
 #pragma once
 
 #include "net/adopted.h"
@@ -11,8 +10,7 @@
 unsigned listeners_count_lost(const struct cycle *cycle, unsigned *in_use);
 /* Notes the lost paths for listeners_open() to bind again; none unless `bind_again`. */
 void listeners_note_lost(struct cycle *in_force, bool bind_again);
-/* Whether listeners_open() would bind a new internet address, which another process may still hold;
- * given up unix paths are free. */
+/* Whether listeners_open() would bind a new internet address, perhaps still in use. */
 bool listeners_must_bind(
     const struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted);
 /* Binds all addresses, with `slots` sockets for reuseport, and takes over open sockets of the

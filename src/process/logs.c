@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, reopens, repairs and closes logs, and reads what workers write to standard error. A broken
- * log is reported once, and once more when it works again. A quota is a token bucket of one rate
- * for all subjects. */
+/* Opens, reopens, repairs and closes logs, and reads workers' standard error. Reports a broken log
+ * once, and its repair. A quota is a token bucket of one rate for all subjects. */
 #include "process/logs.h"
 
 #include "base/compiler.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The logs of a cycle: files, and sockets to syslog servers and the journal. Workers inherit them
- * and open none by name: the master connects a socket that has lost its receiver again, for all
- * processes that share the socket. A log that fails, or whose reader stalls, loses lines and never
- * stops a process. */
+ * and open none by name: the master connects a broken socket again, for all processes. A log that
+ * fails, or whose reader stalls, loses lines and never stops a process. */
 #pragma once
 
 #include "base/log.h"
@@ -24,11 +23,9 @@ int logs_open(struct core_settings *core, struct log *log);
 /* Gives a worker's process its own flags of each file, O_APPEND above all, and begins its count of
  * lost lines. Called before the user changes. */
 void logs_separate(struct core_settings *core);
-/* In a worker: leads standard error, if it is /dev/null, to a text file of the main context, or
- * else to `output`, unless -1. */
+/* In a worker: leads standard error from /dev/null to a text file of main, or to `output`. */
 void logs_lead_output(const struct core_settings *core, int output);
-/* Gives the target another descriptor, and leads standard error there if it led to the old one.
- * Returns the old descriptor. */
+/* Replaces the target's descriptor, and standard error if led there. Returns the old one. */
 int logs_exchange(struct log_target *target, int fd);
 /* Opens every file and connects every socket again. A log that fails stays, after an alert. */
 void logs_reopen(struct core_settings *core, struct log *log);
@@ -48,9 +45,8 @@ bool logs_main_uses_stderr(const struct core_settings *core);
 /* Whether the target is broken; it counts as working until the next lost line. */
 bool logs_take_broken(struct log_target *target);
 
-/* A quota of log lines about a subject whose faults a client or module can cause: a burst and some
- * lines a second, whatever their level, and beyond the flood limit of the log. Held back lines are
- * counted, and the count is logged later. */
+/* A quota of log lines about a subject, beyond the flood limit: a burst and some lines a second,
+ * whatever their level. Held back lines are counted, and the count is logged later. */
 struct log_quota {
     struct log *log;
     struct timers *timers;
@@ -77,9 +73,8 @@ struct output {
     char text[512];
 };
 
-/* Makes a pipe for a worker that is about to be forked, unless the main context has standard error
- * or a text file; *theirs is the worker's end, or -1. NULL, or the call that has failed, with
- * errno. */
+/* Makes a pipe for a new worker, unless main has standard error or a text file; *theirs is the
+ * worker's end, or -1. NULL, or the call that has failed, with errno. */
 const char *logs_output_open(struct output *output, const struct core_settings *core, int *theirs);
 /* Logs the process's output, all of it after a death; true: there may be more. */
 bool logs_output_read(struct output *output, struct log_quota *lines, pid_t pid, bool all);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pid file, and the lock beside it that keeps a second master process out.
- *
- * The pid file is written aside and renamed, so that no reader ever finds it empty; the lock is a
- * file of its own (PATH.lock), because the rename gives the name of the pid file to another file.
- * The lock belongs to an open file: a process that inherits the descriptor has the lock too. A
- * child closes it; in an upgrade the old master process passes it to the new one. A process that
- * leaves the path to another one has its pid in a second file, PATH.oldbin or PATH.quit.PID. A file
- * that does not name us is never removed. */
+/* The pid file, and the lock beside it that keeps a second master process out. The pid file is
+ * written aside and renamed, so that no reader finds it empty; the lock is a separate file
+ * (PATH.lock), which no rename replaces. The lock belongs to an open file, and is inherited: a
+ * child closes it, and in an upgrade the old master process passes it on. A process that leaves the
+ * path has its pid in a second file, PATH.oldbin or PATH.quit.PID. A file that does not name us is
+ * never removed. */
 #pragma once
 
 #include "base/log.h"
@@ -15,8 +13,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Suffixes of the second name: of the old one of two master processes in an upgrade, and of one
- * that ends after its sessions. */
+/* Suffixes of the second name: of the old master in an upgrade, and of a quitting process. */
 #define PIDFILE_OLD_SUFFIX ".oldbin"
 #define PIDFILE_QUIT_SUFFIX ".quit." /* and the pid */
 #define PIDFILE_SUFFIX_MAX 24
@@ -44,11 +41,9 @@ int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log);
 bool pidfile_is_locked(const struct pidfile *pidfile);
 /* Makes and locks a deleted lock's file again; -1 after an emerg line, with the lock as it was. */
 int pidfile_lock_again(struct pidfile *pidfile, struct log *log);
-/* Whether `path`, however spelled, is this file's. A second lock of the same file would conflict
- * with our own. */
+/* Whether `path`, however spelled, is this file's, so that a second lock would conflict. */
 bool pidfile_is_at(const struct pidfile *pidfile, const char *path);
-/* Gives the lock up to the next start, and removes its file unless the other of two master
- * processes has the lock too. */
+/* Gives the lock up, and removes its file unless the other of two master processes has it too. */
 void pidfile_unlock(struct pidfile *pidfile, struct log *log);
 /* Closes the descriptor in a child; the lock stays the master's. */
 void pidfile_close_lock(struct pidfile *pidfile);
@@ -78,9 +73,8 @@ void pidfile_visit_beside(const char *path, const char *suffix, pidfile_visit *v
 
 /* Writes our pid, unless the file that we have written still has it; -1 after an emerg line. */
 int pidfile_write_pid(struct pidfile *pidfile, struct log *log);
-/* The three steps of a process that leaves the path: our pid is at the second name too (replacing
- * an earlier second name), then there alone, and at last at the path alone again. -1 after an emerg
- * line. */
+/* The steps of a process that leaves the path: our pid is at the second name too, then there alone,
+ * and at last at the path alone again. -1 after an emerg line. */
 int pidfile_add_name(struct pidfile *pidfile, const char *suffix, struct log *log);
 void pidfile_leave_path(struct pidfile *pidfile, struct log *log);
 int pidfile_restore_path(struct pidfile *pidfile, struct log *log);
@@ -88,8 +82,7 @@ int pidfile_restore_path(struct pidfile *pidfile, struct log *log);
 void pidfile_remove_second(struct pidfile *pidfile, struct log *log);
 /* Unlocks, and removes all files; the pid file only if we have written it and it still names us. */
 void pidfile_release(struct pidfile *pidfile, struct log *log);
-/* Removes the files PATH.quit.PID of processes that were killed meanwhile; `path` is a pid file's
- * or a control socket's. */
+/* Removes the files PATH.quit.PID, beside a pid file or control socket, of killed processes. */
 void pidfile_remove_stale(const char *path, const char *pid_path);
 /* Reads the pid in a file, for -s; -1 after a line that says what to do. */
 pid_t pidfile_read_pid(const char *path, struct log *log);

@@ -115,8 +115,7 @@ static bool is_our_lock(const char *name, int fd, struct log *log)
 
 enum lock_try { LOCK_TAKEN, LOCK_RETRY, LOCK_REFUSED };
 
-/* Locks the lock's file, which was opened, and writes our pid into it. LOCK_REFUSED: after an emerg
- * line. */
+/* Locks the open lock's file for our pid. LOCK_REFUSED: after an emerg line. */
 static enum lock_try try_lock(
     const char *path, const char *name, int fd, bool made, struct log *log)
 {

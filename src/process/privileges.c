@@ -29,8 +29,7 @@ static void set_limit(
             log, LEVEL_ALERT, errno, "setrlimit() for \"%s %" PRId64 "\" failed", directive, value);
 }
 
-/* Limits descriptors to what the event mechanism can watch, so that the kernel refuses a connection
- * that could not be watched. */
+/* Limits descriptors to the mechanism's, so that no connection is accepted unwatched. */
 static void limit_for_mechanism(const struct cycle *cycle, struct log *log)
 {
     uint32_t most = cycle->events.mechanism->descriptors_max;

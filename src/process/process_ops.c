@@ -95,8 +95,7 @@ void process_end_as_first(void)
         sigaction(numbers[i], &action, NULL);
 }
 
-/* Installs handlers of the role's commands, whose signals are blocked, and ignores the table's
- * further signals. */
+/* Installs and blocks the role's signals, and ignores the table's further signals. */
 static void install_handlers(enum role role)
 {
     sigset_t blocked;

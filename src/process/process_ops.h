@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The daemon's calls about processes, signals and time, as a table of operations: the system's
- * (process_ops.c), or a simulation's, where several master processes and their workers run in one
- * test by a seed (tests/plays). master/, pool/, upgrade/ and control/ never call the system
- * directly. Descriptors are the kernel's in both: each simulated process has its own table of
- * descriptors. */
+ * (process_ops.c), or a simulation's, with several master processes and workers in one test
+ * (tests/plays). master/, pool/, upgrade/ and control/ never call the system directly. Descriptors
+ * are the kernel's in both: each simulated process has its own table of descriptors. */
 #pragma once
 
 #include "base/clock.h"
@@ -48,8 +47,7 @@ struct process_ops {
 
     /* Finds an exited child and does not reap it, so that no process gets its pid; 0: none. */
     pid_t (*find_exited)(void);
-    /* waitpid(): with `wait` until the child has exited. Returns its pid, 0 while it runs, or -1
-     * with errno. `status` may be NULL. */
+    /* waitpid(): with `wait` until the exit. Returns the pid, 0: it runs, -1 with errno. */
     pid_t (*reap)(pid_t pid, int *status, bool wait);
     int (*kill)(pid_t pid, int number);
 
@@ -69,8 +67,7 @@ struct process_ops {
     /* Sets every disposition to its default and blocks nothing, whatever was inherited. */
     void (*reset_handlers)(void);
     void (*install_handlers)(enum role role);
-    /* Runs the handlers of pending signals: a command that comes by another way may follow a
-     * signal. */
+    /* Runs the handlers of pending signals, before a command that comes by another way. */
     void (*admit_signals)(void);
     int (*find_pending)(sigset_t *pending);
     int (*raise)(int number);
@@ -79,9 +76,9 @@ struct process_ops {
     /* Sets the interval timer of SIGALRM; -1: stops it. */
     void (*set_alarm)(int ms);
 
-    /* The master's sleep, with signals_wait_mask(), and the set of descriptors that end the sleep
-     * as signals do (os/wakeup.h). wakeup_begin() is called after signals_install(), and in a child
-     * that goes on as the master. */
+    /* The master's sleep, with signals_wait_mask(), and its set of descriptors (os/wakeup.h).
+     * wakeup_begin() follows signals_install(), and the fork of a child that goes on as the
+     * master. */
     int (*wakeup_begin)(void);
     int (*wakeup_add)(int fd);
     void (*wakeup_expect)(int fd, enum wakeup_event event);

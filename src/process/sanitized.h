@@ -11,6 +11,5 @@ extern const unsigned sanitized_prctls[];   /* options of prctl(); ends with 0 *
 extern const unsigned sanitized_ptraces[];  /* requests of ptrace(); ends with 0 */
 extern const bool sanitized_clones; /* processes that share the worker's memory are started */
 
-/* Returns the directory number `i` that the runtime reads or, with `write`, writes; NULL: no
- * more. */
+/* Returns directory number `i` that the runtime reads, or writes; NULL: no more. */
 const char *sanitized_path(unsigned i, bool write);

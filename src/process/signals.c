@@ -3,7 +3,6 @@
  * and writes a byte to a loop that cannot wait with a mask; the loop alone reads and clears it. */
 #include "process/signals.h"
 
-#include "base/compiler.h"
 #include "event/timer.h"
 #include "process/process_ops.h"
 

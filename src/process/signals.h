@@ -44,8 +44,7 @@ struct signal_row {
 /* The table; its last row has number 0. */
 extern const struct signal_row signals_table[];
 
-/* The flags of a process. A simulation of several processes has one for each, and exchanges
- * signals_state with the process that runs. */
+/* The flags of a process. A simulation exchanges signals_state with the running process. */
 struct signals_state {
     volatile sig_atomic_t given[COMMAND_N];
     volatile sig_atomic_t senders[COMMAND_N]; /* pids of the senders, by command */
@@ -64,8 +63,7 @@ struct alarm {
 
 #define SIGNALS_BY_KERNEL (-1)
 
-/* Sets the flag of a signal's command, as a handler does; `sender` is a pid, or
- * SIGNALS_BY_KERNEL. */
+/* Sets the flag of a signal's command, as a handler; `sender`: a pid, or SIGNALS_BY_KERNEL. */
 void signals_deliver(int number, pid_t sender);
 /* Installs the handlers of a role and drops commands of the previous role. From now on signals with
  * a command are blocked but in a wait with signals_wait_mask(). */
@@ -102,8 +100,7 @@ bool signals_take(enum command command, pid_t *from);
 void signals_send(pid_t pid, int number, struct log *log);
 /* As signals_send(), by a handle, which is -1 for our child. */
 void signals_send_held(pid_t pid, int handle, int number, struct log *log);
-/* Sends the process that takes our place the signals that have come since the last sleep, and mean
- * commands. */
+/* Sends our successor the commands' signals that have come since the last sleep. */
 void signals_forward(pid_t pid, struct log *log);
 /* Gives a command from within the process, as if its signal had arrived. */
 void signals_raise(enum command command);

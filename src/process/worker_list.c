@@ -101,8 +101,7 @@ static int create_list(const char *path)
     return -1;
 }
 
-/* Whether this system ever tells when a process was started. The pid alone could be reused by the
- * time of a reading. */
+/* Whether this system ever tells starts: a pid alone could be reused. */
 static bool starts_are_told(void)
 {
     struct proc_stat stat;

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of a master process's workers, for the next master process: workers of a killed master
- * process go on until their sessions have ended.
- *
- * The list is a file beside the pid file, PATH.workers.PID, written by the master process alone,
- * for each worker that it forks. A process is named by pid and start, so that a reused pid is never
- * mistaken. A reader opens the process's handle, and believes nothing that the kernel does not
- * confirm. A system that cannot confirm gets no list, silently, and a start knows no such
- * workers. */
+/* The list of a master process's workers, for the next master process, if this one is killed: a
+ * file beside the pid file, PATH.workers.PID, written for each forked worker. A process is named by
+ * pid and start, so that a reused pid is never mistaken. A reader opens a process's handle, and
+ * believes nothing that the kernel does not confirm; a system that cannot confirm has no lists. */
 #pragma once
 
 #include "base/log.h"
@@ -38,14 +34,12 @@ struct left_worker {
 
 typedef void worker_list_visit(void *arg, const struct left_worker *left);
 
-/* Visits the living workers of each list beside ours whose master process has ended. Returns how
- * many; `visit` may be NULL. */
+/* Visits the living workers of ended master processes, and counts them; `visit` may be NULL. */
 unsigned worker_list_find_left(const struct worker_list *list, worker_list_visit *visit, void *arg);
 /* Visits the workers of living master processes too, but for our own. */
 unsigned worker_list_find_others(
     const struct worker_list *list, worker_list_visit *visit, void *arg);
 /* Removes the lists of which no process lives. */
 void worker_list_tidy(const struct worker_list *list);
-/* Whether the list of this master process is still there although the process has ended: a process
- * that has the pid now is none of ours. */
+/* Whether the list of an ended master process is still there, and its pid perhaps reused. */
 bool worker_list_has_survived(const char *pid_path, pid_t master);

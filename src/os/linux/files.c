@@ -66,8 +66,7 @@ static int read_open_link(int link, char *path, size_t size)
     return log_file_replace_link(path, size, target, (size_t)n);
 }
 
-/* A descriptor's link in /proc has no usable text, and no user can make one: *fd becomes the file
- * opened by the kernel. */
+/* A descriptor's link in /proc has no usable text, and only the kernel makes such links. */
 int log_file_follow_link(char *path, size_t size, int *fd)
 {
     int link = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), status = -1;

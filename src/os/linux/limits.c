@@ -134,8 +134,7 @@ static int64_t memory_v1(const char *directory)
 
 static const struct controller memory = { "memory", { [V1] = memory_v1, [V2] = memory_v2 } };
 
-/* Returns the lowest limit of the group `below` the mount point and of all groups above, as far as
- * the mount shows them. */
+/* Returns the lowest limit of the group `below` the mount point and the groups above. */
 static int64_t limit_upwards(
     const struct group *group, enum hierarchy hierarchy, const char *point, const char *below)
 {
@@ -172,8 +171,7 @@ static unsigned levels_up(const char **path)
     return n;
 }
 
-/* Returns the path of our group below the mounted one, or NULL where the mount shows neither our
- * group nor a parent. */
+/* Returns our group's path below the mounted group; NULL: the mount shows no group of ours. */
 static const char *below_mount(const char *group, const char *top)
 {
     unsigned group_up = levels_up(&group), top_up = levels_up(&top);
@@ -294,8 +292,7 @@ int64_t os_cgroup_memory_limit(const char *root)
     return least_limit(root, &memory);
 }
 
-/* Counts the processors of the affinity mask, or those of the machine if the mask cannot be
- * read. */
+/* Counts the processors of the affinity mask, or else of the machine. */
 static unsigned count_affinity(void)
 {
     long online;

@@ -16,8 +16,7 @@
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
-/* Linux 6.3. With 2 in the sysctl vm.memfd_noexec only MFD_NOEXEC_SEAL is allowed: execve() is
- * forbidden, dlopen() is not. */
+/* Linux 6.3. By the sysctl vm.memfd_noexec only MFD_NOEXEC_SEAL may be allowed. */
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
 #endif
@@ -129,8 +128,7 @@ int os_segment_open_read_only(int fd)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* A memfd, since workers inherit the descriptor, and the master, when it unloads the module, runs
- * code from pages perhaps not read yet. */
+/* A memfd, since workers inherit the descriptor, and the master still runs unread pages. */
 int os_copy_create(struct os_copy *copy, const char *name)
 {
     static const unsigned flags[] = { MFD_EXEC, MFD_NOEXEC_SEAL, 0 };
@@ -143,9 +141,8 @@ int os_copy_create(struct os_copy *copy, const char *name)
     return copy->fd != -1 ? 0 : -1;
 }
 
-/* Finds a path no loaded object has: descriptor numbers are reused, and dlopen() would return the
- * older object of the path. The path names this process's pid, not "self", because a debugger opens
- * the path too. */
+/* Finds a path of no loaded object: dlopen() would return the older object of a reused descriptor
+ * number. The path has this process's pid, not "self", for debuggers. */
 static int find_copy_path(struct os_copy *copy)
 {
     size_t n = (size_t)sprintf(copy->path, "/proc/%ld/fd/", (long)getpid());

@@ -56,8 +56,7 @@ const struct os_option os_option_keepcnt = OPTION(IPPROTO_TCP, TCP_KEEPCNT);
 const struct os_option os_option_fastopen = OPTION(IPPROTO_TCP, TCP_FASTOPEN);
 const struct os_option os_option_defer_accept = OPTION(IPPROTO_TCP, TCP_DEFER_ACCEPT);
 const struct os_option os_option_buf_lock = OPTION(SOL_SOCKET, SO_BUF_LOCK);
-/* An option that this kernel does not know reads as 0 on every socket, and stays alone. Priority
- * follows the type of service, and is last. */
+/* An option unknown to the kernel reads as 0, and stays. Priority follows the type of service. */
 const struct os_option os_options_untouched[] = {
     OPTION(SOL_SOCKET, SO_RCVLOWAT),
     OPTION(SOL_SOCKET, SO_DONTROUTE),
@@ -270,8 +269,7 @@ static bool parse_hex_address(const char *text, struct os_listening *out)
 /* Results of parsing a line of /proc/self/net. */
 enum line_status { LINE_LISTENS, LINE_IGNORED, LINE_LAST };
 
-/* Parses a line of tcp or tcp6. The kernel lists listening sockets first, so that a busy machine's
- * connections are not read. */
+/* Parses a line of tcp or tcp6. The kernel lists listening sockets first; the rest is not read. */
 static enum line_status parse_tcp_line(const char *line, struct os_listening *found)
 {
     char local[40];

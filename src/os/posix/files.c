@@ -20,8 +20,7 @@
 #define LOCK_TRIES 5
 #define LOCK_PAUSE_MS 2
 
-/* Whether the descriptor has the flags now. An accepted socket may have the listener's flags, so
- * that O_NONBLOCK is removed too. */
+/* Sets the flags, and removes a listener's O_NONBLOCK of an accepted socket. */
 static bool has_flags(int fd, int flags)
 {
     int status = fcntl(fd, F_GETFL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The machine's processors and memory by sysconf(). POSIX knows no limit of a group of
- * processes. */
+/* The machine's processors and memory by sysconf(); POSIX has no groups. */
 #include "os/limits.h"
 
 #include <unistd.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes as far as POSIX knows them: no attributes, numbers as handles, no choice of
- * processors. */
+/* Processes by POSIX: no attributes, numbers as handles, no choice of processors. */
 /* Selects POSIX's strerror_r(): C libraries with a second version declare the POSIX version only
  * without _GNU_SOURCE. */
 #undef _GNU_SOURCE

@@ -116,8 +116,7 @@ static int connect_name(int fd, const char *name)
     return connect(fd, (struct sockaddr *)&address, sizeof(address));
 }
 
-/* A long path is reached from its folder, where the name alone is the address; the process returns
- * to the previous folder. */
+/* A long path is reached by its last name from its folder; the process returns afterwards. */
 int os_socket_connect_path(int fd, const char *path)
 {
     const char *slash = strrchr(path, '/');
