@@ -20,6 +20,5 @@ void *arena_alloc(struct arena *arena, size_t size);
 char *arena_strndup(struct arena *arena, const char *s, size_t n);
 char *arena_strdup(struct arena *arena, const char *s);
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_FORMAT(2, 3);
-
 /* Frees the arena with all pieces, and sets *arena to NULL; *arena may be NULL. */
 void arena_destroy(struct arena **arena);

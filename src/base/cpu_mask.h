@@ -27,7 +27,6 @@ unsigned cpu_mask_first(const struct cpu_mask *mask);
 const char *cpu_mask_parse(const char *text, struct cpu_mask *out);
 /* A worker's mask by `worker_cpu_affinity auto`: a processor of `allowed`, in turn. */
 struct cpu_mask cpu_mask_choose(const struct cpu_mask *allowed, unsigned index);
-
 /* Finds the processors that this process may be bound to; false where the kernel does not tell. For
  * config checks: changes the mask for a moment, which then no longer follows the control group. */
 bool cpu_mask_find_usable(struct cpu_mask *out);

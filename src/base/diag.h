@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Diagnostics: the messages that explain to a client why a requested change failed. All processes
- * of the change add to one shared memory: a log adds lines of level alert and above (log.h), and
- * the report of a configuration adds messages with a place in a file.
- *
- * A process may write at any time, for example too late, or because of a bug in a module: readers
- * get checked copies and never assert on the memory. */
+ * of the change add to one shared memory: a log adds lines of level alert and above, and the report
+ * of a configuration its messages. A process may write at any time, even by mistake: readers get
+ * checked copies and never assert on the memory. */
 #pragma once
 
 #include <stdatomic.h>
@@ -44,27 +42,19 @@ struct diag_text {
 /* Makes a mapping that children share; NULL with errno. */
 struct diag *diag_create(void);
 void diag_destroy(struct diag **diag);
-
 /* Discards all messages and begins a session; returns its number. */
 uint32_t diag_begin(struct diag *diag);
 /* Adds a message to its session, from any process; long strings are cut. */
 void diag_add(struct diag *diag, uint32_t session, const struct diag_text *telling);
-
-/* Returns how many messages there are, at most DIAG_MAX. */
 uint32_t diag_count(const struct diag *diag);
 /* Copies a message; false if it was not written to its end. */
 bool diag_get(const struct diag *diag, uint32_t i, struct diag_message *copy);
-
 /* Copies the first message of at least this severity into `reason`, with its place in the file:
  * later messages are mostly consequences. False: none, `reason` is unchanged. `diag` may be
  * NULL. */
 bool diag_reason(const struct diag *diag, uint32_t level, char *reason, size_t size);
-
-/* Diagnostics leave a process as JSON, for the control socket's clients and the other master
- * process of an upgrade. A reader takes any text. */
 /* Writes the member "messages", an array with all messages of `diag` (NULL: none). */
 void diag_to_json(struct json *json, const struct diag *diag);
-
 /* Reads the next message of the array `messages`; *at is the last element (no value: none yet). An
  * unknown level becomes LEVEL_EMERG. Returns false after the last message. */
 bool diag_from_json(struct json_value messages, struct json_value *at, struct diag_message *out);

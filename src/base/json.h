@@ -23,7 +23,6 @@ struct json {
 void json_begin(struct json *json);
 /* Ends the line of *n bytes, with a NUL behind it; the caller frees it. NULL without memory. */
 char *json_end(struct json *json, size_t *n);
-
 void json_object(struct json *json, const char *key);
 void json_array(struct json *json, const char *key);
 /* Closes the object or array that was opened last. */

@@ -48,7 +48,6 @@ struct log_limit {
     struct log_limit_kind kinds[LOG_LIMIT_KINDS];
 };
 
-/* The report on the suppressed lines of a kind. */
 struct log_limit_report {
     enum log_level level;
     const struct log_route *route; /* of the lines */
@@ -98,34 +97,27 @@ void log_init_plain(struct log *log, struct log_target *target, const char *name
 void log_update(struct log *log);
 /* Adds grave lines to a new session of these diagnostics from now on; NULL: none. */
 void log_collect(struct log *log, struct diag *diag);
-
 /* Notes that the last emerg line is about a temporary fault, or a consequence. */
 void log_note_temporary(struct log *log);
 /* Counts an emerg line of another process, written for us. */
 void log_note_failure(struct log *log, bool temporary);
 /* Returns a failed start's or check's exit code: EX_TEMPFAIL if all faults are temporary. */
 int log_exit_code(const struct log *log);
-
 void log_vput(struct log *log, const struct log_line *line, const char *format, va_list args)
     PRINTF_FORMAT(3, 0);
 void log_put(struct log *log, enum log_level level, int error, const char *format, ...)
     PRINTF_FORMAT(4, 5);
-
 /* Writes a line for the client of a change too, whatever the levels of line and log. */
 void log_tell(struct log *log, enum log_level level, const char *format, ...) PRINTF_FORMAT(3, 4);
-
 /* Called behind the lines about a survived internal error, or mistake of a module: by debug_points
  * logs `what`, the error, and stops, for a debugger, or aborts, for a core dump. */
 void log_debug_point(struct log *log, const char *what);
-
 void log_limit_init(struct log_limit *limit, uint32_t burst, uint64_t interval_ms);
-/* Counts the line; returns whether it is suppressed. */
 bool log_limit_suppresses(struct log_limit *limit, uint64_t now, const struct log_line *line,
     const char *format, va_list args) PRINTF_FORMAT(4, 0);
 /* Takes the report of a kind with an ended interval (`all`: any kind); false: none is due. */
 bool log_limit_pop_report(
     struct log_limit *limit, uint64_t now, bool all, struct log_limit_report *report);
-
 /* Logs the numbers of suppressed lines of ended intervals; with `all`, of current ones too. */
 void log_report_suppressed(struct log *log, bool all);
 

@@ -27,7 +27,6 @@ const char *log_level_name(enum log_level level);
 /* Returns the level of the name, or -1. */
 int log_level_parse(const char *name);
 
-/* A line's place in the configuration. */
 struct log_place {
     const char *file;
     unsigned line, column; /* from 1 */
@@ -94,6 +93,5 @@ struct log_entry {
 
 const struct log_text *log_text_make(struct log_entry *entry);
 const struct log_text *log_json_make(struct log_entry *entry);
-
 /* Adds to a text; bytes that a terminal would act on become \xNN. A text without room is cut. */
 void log_text_add(struct log_text *text, const char *s);

@@ -55,28 +55,25 @@ int log_target_open(struct log_target *target)
     return 0;
 }
 
-static enum log_way find_way_of(int fd, bool *is_pipe)
+static enum log_way way_of(int fd, const struct stat *st)
 {
-    struct stat st;
-
-    if (fstat(fd, &st) == -1)
-        return LOG_WAY_WRITE;
-    *is_pipe = S_ISFIFO(st.st_mode);
-    if (S_ISSOCK(st.st_mode))
+    if (S_ISSOCK(st->st_mode))
         return LOG_WAY_SEND;
-    if ((!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)) || (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0)
+    if ((!S_ISFIFO(st->st_mode) && !S_ISCHR(st->st_mode)) || (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0)
         return LOG_WAY_WRITE;
-    if (S_ISCHR(st.st_mode))
+    if (S_ISCHR(st->st_mode))
         return isatty(fd) ? LOG_WAY_WAIT : LOG_WAY_WRITE;
-    return os_nowait_is_known(&st) ? LOG_WAY_NOWAIT : LOG_WAY_WAIT;
+    return os_nowait_is_known(st) ? LOG_WAY_NOWAIT : LOG_WAY_WAIT;
 }
 
 void log_target_find_way(struct log_target *target)
 {
     int error = errno;
+    struct stat st;
+    bool known = fstat(target->fd, &st) == 0;
 
-    target->is_pipe = false;
-    target->way = find_way_of(target->fd, &target->is_pipe);
+    target->is_pipe = known && S_ISFIFO(st.st_mode);
+    target->way = known ? way_of(target->fd, &st) : LOG_WAY_WRITE;
     target->torn = false;
     errno = error;
 }

@@ -66,7 +66,7 @@ struct log_lines {
 int log_target_open(struct log_target *target);
 /* Finds the way to write to a new descriptor. */
 void log_target_find_way(struct log_target *target);
-/* Makes the socket of a syslog target; -1 with errno. */
+/* -1 with errno. */
 int log_target_make_socket(struct log_target *target);
 /* Connects the socket, perhaps again, for all processes that have inherited it; -1 with errno. */
 int log_target_connect(struct log_target *target);
@@ -77,9 +77,7 @@ static inline bool log_target_is_own(const struct log_target *target)
 }
 /* Whether both are configured alike, perhaps with other descriptors. */
 bool log_target_is_same(const struct log_target *a, const struct log_target *b);
-/* Writes and returns the target's name for log lines. */
 const char *log_target_name(const struct log_target *target, char name[LOG_TARGET_NAME]);
-/* Writes the entry to an open target. */
 void log_target_write(struct log_target *target, struct log_entry *entry);
 /* Writes the lines to an open target, to a file by one system call; false with errno: lines were
  * lost, 0: a part was accepted. Syslog and the journal take one line a call. */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sources of memory, so that a test can count the allocations of connections and arenas and make
- * them fail; and spare blocks of one size: a block given back last is taken first, without the
- * allocator.
- *
- * A list of spares keeps no more blocks than its source allows: none in a debug build, whose
- * allocator is to see the end of each. Never clears a block. Invariant: a block on the list has no
- * owner. */
+/* Sources of memory, so that tests can count allocations and make them fail; and spare blocks of
+ * one size, taken again without the allocator. A list keeps no more blocks than its source allows:
+ * none in a debug build, whose allocator sees the end of each. Never clears a block. Invariant: a
+ * block on the list has no owner. */
 #pragma once
 
 #include "base/compiler.h"

@@ -22,6 +22,5 @@ struct path_fault {
 
 /* Returns whether no obstacle is known; else *fault names it. The path is absolute. */
 bool path_check(enum path_use use, const char *path, struct path_fault *fault);
-
 /* Whether both paths name one file, perhaps missing, however they are spelled. */
 bool path_is_same(const char *a, const char *b);

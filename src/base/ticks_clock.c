@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The system's clock in the place of a counter: nanoseconds. */
-#include "base/ticks.h"
-
-#include <time.h>
+#include "base/clock.h"
 
 uint64_t ticks_now(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The time stamp counter, which counts at a constant rate on all processors of these years. */
-#include "base/ticks.h"
+#include "base/clock.h"
 
 #include <x86intrin.h>
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/check.h"
-#include "process/bells.h"
+#include "process/heritage.h"
 #include "sim/sim.h"
 #include "worker/worker.h"
 

@@ -17,16 +17,13 @@ extern const char os_lock_call[];
 enum os_lock_status os_lock_try(int fd);
 /* Whether an open file other than the descriptor's has the lock. Keeps errno. */
 bool os_lock_is_taken(int fd);
-
 /* Whether the kernel writes to such a foreign pipe without waiting, and without O_NONBLOCK. */
 bool os_nowait_is_known(const struct stat *pipe);
 /* Writes as writev(); EAGAIN: the pipe is full. Without pwritev2() may wait in a race for room. */
 ssize_t os_nowait_write(int fd, const struct iovec *parts, int n);
-
 /* Creates a temporary close-on-exec file, in memory or on the disk, and its path; -1 with errno. */
 int os_temporary_create(char *path, size_t size);
 void os_temporary_close(int fd, const char *path);
-
 /* Make close-on-exec descriptors by the system call in the name. `flags` is 0, or O_NONBLOCK. Linux
  * passes the flags to the call; elsewhere fcntl() sets them right after. */
 int descriptor_socket(int domain, int type, int flags);

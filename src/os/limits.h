@@ -9,7 +9,6 @@
 unsigned os_cpu_allowed(const char *root);
 /* Returns bytes of memory; 0: unknown. */
 int64_t os_ram_allowed(const char *root);
-
 /* Limits by control groups alone, on Linux; 0: none. Processors are rounded up. */
 unsigned os_cgroup_cpu_quota(const char *root);
 int64_t os_cgroup_memory_limit(const char *root);

@@ -12,10 +12,8 @@
 /* Map large zeroed memory, of which untouched pages cost nothing, for munmap(). */
 void *os_memory_reserve(size_t n);
 void *os_memory_reserve_shared(size_t n);
-
 /* Gives freed memory back to the system, as far as the allocator can. */
 void os_memory_trim(void);
-
 /* Marks a mapping to be wiped in a child of fork(), where the kernel can: a process with a NULL
  * pointer there was forked by foreign code, and must not go on as its parent. */
 void os_wiped_mark(void *p, size_t n);
@@ -23,7 +21,6 @@ void os_wiped_mark(void *p, size_t n);
 static inline void *os_wiped_alloc(size_t n)
 {
     void *p = os_memory_reserve(n);
-
     if (p != NULL)
         os_wiped_mark(p, n);
     return p;

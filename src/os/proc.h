@@ -32,7 +32,8 @@ int os_proc_visit_sockets(pid_t pid, int (*visit)(void *arg, unsigned long inode
 bool os_proc_has_deleted(pid_t pid, const char *path);
 /* Reads the machine's boot id, "" where there is none. */
 void os_boot_id(char *text, size_t n);
-
+/* Reads the first line of a file, without the newline; on Linux alone. */
+bool os_proc_read_line(const char *path, char *line, size_t n);
 /* Calls `visit` for all open descriptors of this process, except for the call's own. */
 void os_descriptors_visit(void (*visit)(void *arg, int fd), void *arg);
 /* Closes descriptors from `first` to `last`; UINT_MAX: to the end. */

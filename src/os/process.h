@@ -22,7 +22,6 @@ void os_process_end_with_parent(unsigned seconds);
 char *os_process_binary(void);
 /* Counts this process's threads; 0: unknown. */
 unsigned os_thread_count(void);
-
 /* Handles of foreign processes: a pidfd, safe from pid reuse, or else the pid; -1: none. */
 /* Opens a handle; ESRCH: the pid is unused. */
 int os_handle_open(pid_t pid);
@@ -50,6 +49,5 @@ int os_cpu_open_load(void);
 long os_cpu_count_runnable(int fd);
 /* Counts the thread's, or else the process's, involuntary switches from the processor. */
 long os_cpu_count_switches(void);
-
 /* Returns the words for an errno as strerror() has them, in `text` (n bytes) or constant memory. */
 const char *os_error_text(int error, char *text, size_t n);

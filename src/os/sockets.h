@@ -20,7 +20,6 @@ void os_socket_reset(int fd);
 ssize_t os_socket_sendfile(int fd, int file, off_t *offset, size_t n);
 /* Moves bytes between a pipe and a socket, without waiting. */
 ssize_t os_socket_splice(int from, int to, size_t n);
-
 /* Whether the other end of a socket of packets sends no more; empty packets count as the end. */
 bool os_socket_is_closed(int fd);
 /* The flag of recvmsg() that makes received descriptors close-on-exec; 0: the system has none. */
@@ -28,7 +27,6 @@ extern const int os_rights_cloexec;
 /* Makes the kernel refuse descriptors sent to the socket (Linux 6.16). */
 void os_rights_refuse(int fd);
 bool os_rights_are_refused(int fd);
-
 /* Connects a unix domain socket to a path, perhaps longer than an address; ENAMETOOLONG: the path
  * cannot be reached. For a process of one thread. */
 int os_socket_connect_path(int fd, const char *path);
@@ -36,7 +34,6 @@ int os_socket_connect_path(int fd, const char *path);
 int os_socket_peer(int fd, uid_t *uid, pid_t *pid);
 /* Opens a pidfd of the client; ESRCH: the client has ended. */
 int os_socket_peer_handle(int fd);
-
 /* Gives the limit and the length of the queue of a listening TCP socket. */
 int os_listening_queue(int fd, unsigned *backlog, unsigned *queue);
 /* Gives the socket's number of dropped packets. */

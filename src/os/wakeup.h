@@ -25,19 +25,16 @@ void os_wakeup_remove(int fd);
 /* Sleeps with this mask until a signal or a descriptor of the set ends the sleep. Returns whether a
  * descriptor has had an event without SIGIO. */
 bool os_wakeup_sleep(const sigset_t *mask);
-
 /* Opens a bell: rings of ends[1] make ends[0] readable. Both may be the same descriptor. */
 int os_bell_open(int ends[2]);
 /* Rings, and never waits. EAGAIN: the bell is full of rings. */
 int os_bell_ring(int end);
 /* Takes all rings of a bell, or the past ticks. */
 void os_bell_quiet(int end);
-
 /* Opens a timer that is readable every `ms`. */
 int os_ticks_open(uint64_t ms);
 /* Opens a descriptor, readable while a signal waits, blocked now and let through by the mask. */
 int os_signals_open(const sigset_t *mask);
-
 /* Wait as poll() and select(), at most `timeout` ms (-1: for ever), with the signal mask `mask`
  * (NULL: unchanged). A signal ends the wait, or has made a descriptor readable. */
 int os_wait_poll(struct pollfd *fds, nfds_t n, int timeout, const sigset_t *mask);

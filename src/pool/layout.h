@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "event/timer.h"
 #include "net/adopted.h"
-#include "process/bells.h"
 #include "process/channel.h"
 #include "process/death.h"
 #include "process/descriptors.h"

@@ -16,34 +16,27 @@
 #include <stdint.h>
 
 enum channel_message_kind {
-    MESSAGE_READY = 1,  /* worker: everything is set up but the listeners */
-    MESSAGE_ACCEPT,     /* master: begin to accept */
-    MESSAGE_ACCEPTING,  /* worker: it accepts */
-    MESSAGE_RELEASED,   /* worker: the listeners are released for good */
-    MESSAGE_RESCAN,     /* worker: it has released listeners that may have clients waiting;
-                             master: rescan the listeners once */
-    MESSAGE_LOG_FILE,   /* master: `fd` replaces log number `argument` */
-    MESSAGE_LOG_BROKEN, /* worker: log number `argument` has lost its receiver */
-    MESSAGE_INBOX,      /* master: `fd` receives the messages of other workers */
-    MESSAGE_INBOX_LOST, /* worker: somebody has shut its inbox down */
-    /* worker: asks for the inbox of incarnation `argument` (slot_incarnation()) */
-    MESSAGE_INBOX_WANTED,
-    MESSAGE_INBOX_OF_PEER, /* master: `fd` is the inbox that was asked for */
-    MESSAGE_PEER_GONE,     /* master: that incarnation has ended, or has no inbox; with
-                                CHANNEL_OTHERS_GONE: all have of the other master process */
-    MESSAGE_MUTEX_DAMAGED, /* worker: the accept mutex had an owner that cannot be */
-    MESSAGE_MUTEX_OFF,     /* master: go on without the accept mutex */
-    /* worker: the listening socket that is descriptor `argument` was shut down */
-    MESSAGE_LISTENER_BROKEN,
-    /* master: `fd` takes the place of descriptor `argument`, a listening socket */
-    MESSAGE_LISTENER,
-    /* worker: asks for the workers of the other master process of an upgrade, once */
-    MESSAGE_OTHERS_WANTED,
-    MESSAGE_OTHER,  /* master: incarnation `argument` is a worker of the other master process */
-    MESSAGE_REOPEN, /* master: open again what the worker has opened of logs itself */
-    /* helper: it has written down new addresses of names; master: one has */
-    MESSAGE_NAMES,
-    MESSAGE_TRIM, /* master: end the sessions that are idle, as the worker drains */
+    MESSAGE_READY = 1,       /* worker: everything is set up but the listeners */
+    MESSAGE_ACCEPT,          /* master: begin to accept */
+    MESSAGE_ACCEPTING,       /* worker: accepts */
+    MESSAGE_RELEASED,        /* worker: the listeners are released for good */
+    MESSAGE_RESCAN,          /* worker: released listeners may have clients; master: rescan once */
+    MESSAGE_LOG_FILE,        /* master: `fd` replaces log number `argument` */
+    MESSAGE_LOG_BROKEN,      /* worker: log number `argument` has lost its receiver */
+    MESSAGE_INBOX,           /* master: `fd` receives the messages of other workers */
+    MESSAGE_INBOX_LOST,      /* worker: the inbox was shut down by another process */
+    MESSAGE_INBOX_WANTED,    /* worker: send me the inbox of slot_incarnation() `argument` */
+    MESSAGE_INBOX_OF_PEER,   /* master: `fd` is the requested inbox */
+    MESSAGE_PEER_GONE,       /* master: the incarnation has ended, or has no inbox */
+    MESSAGE_MUTEX_DAMAGED,   /* worker: the accept mutex had an impossible owner */
+    MESSAGE_MUTEX_OFF,       /* master: go on without the accept mutex */
+    MESSAGE_LISTENER_BROKEN, /* worker: the listening socket `argument` was shut down */
+    MESSAGE_LISTENER,        /* master: `fd` replaces the listening socket `argument` */
+    MESSAGE_OTHERS_WANTED,   /* worker: name the other master's workers in an upgrade, once */
+    MESSAGE_OTHER,           /* master: incarnation `argument` is the other master's worker */
+    MESSAGE_REOPEN,          /* master: open again the logs that you have opened yourself */
+    MESSAGE_NAMES,           /* helper: there are new addresses of names; master: the same */
+    MESSAGE_TRIM,            /* master: end idle sessions, as you drain */
 };
 
 /* In the argument of MESSAGE_PEER_GONE: the rest is a serial (shm/slot.h) and no incarnation. All
@@ -68,7 +61,6 @@ enum channel_status {
 int channel_open(int ends[2]);
 /* Makes an inbox: ends[0] receives, ends[1] sends; neither is passed descriptors. */
 int channel_open_inbox(int ends[2]);
-
 /* Sends; -1 with errno: EAGAIN when the channel is full, EPIPE when the receiver has closed it. */
 int channel_send(int fd, const struct channel_message *message);
 /* Receives the next message. */
@@ -106,7 +98,6 @@ void channel_end_open(
     struct channel_end *end, int fd, const struct channel_end_ops *ops, struct timers *timers);
 /* Closes the end, if open, but not the descriptor; waiting messages are lost. */
 void channel_end_close(struct channel_end *end);
-
 /* Sends a message without an argument, now or when there is room; a second of the kind that waits
  * is the same. Waiting kinds are sent in the order of their numbers, after the `first` kinds. */
 void channel_end_send(struct channel_end *end, enum channel_message_kind kind);
@@ -118,7 +109,6 @@ void channel_end_retry(struct channel_end *end);
 bool channel_end_try(struct channel_end *end, const struct channel_message *message);
 /* Sends all waiting kinds, limited or not, as far as there is room. */
 void channel_end_flush(struct channel_end *end);
-
 /* Whether a message of this kind waits. */
 bool channel_end_is_unsent(const struct channel_end *end, enum channel_message_kind kind);
 

@@ -45,11 +45,9 @@ void config_check_cancel(struct config_check *check);
 int config_check_end(struct config_check *check, int status, const char *conf, struct log *log);
 /* Gives up the answers, if there are any. */
 void config_check_done(struct config_check *check);
-
 /* Begins a check and waits for its end. Returns what config_check_end() does. */
 int config_check_run(
     struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts);
-
 /* Asks for all names of servers, for a second at most, and warns (config_check_names.c). */
 void config_check_names(
     const struct cycle *cycle, const struct zone *known, struct log *log, int excerpts);

@@ -8,27 +8,22 @@
 
 /* Opens /dev/null on closed descriptors among 0 to 2; -1 with errno. */
 int process_fill_standard(void);
-
 /* Copies the environment or arguments, which titles and the call below change: each reading of the
  * configuration may ask for a variable, and a newer binary is started with both. The caller frees
  * the list with free(); NULL without memory. */
 char **process_copy_list(char *const *list);
-
 /* Keeps only TZ and the variables of `env`. Called once; -1 after an emerg line. */
 int process_set_environment(const struct core_settings *core, struct log *log);
-
 /* Called once, with main's arguments, before their other uses: the title takes their memory. */
 void process_init_title(int argc, char **argv);
 /* Sets the title to "forkbeard: ROLE ARGUMENTS"; NULL: with the arguments as before, which the
  * caller must have kept. Does nothing before process_init_title(). */
 void process_set_title(const char *role, const char *arguments);
-
 /* Tells the parent of fork(), once, by a pipe, that the child is ready (0), or an exit code. The
  * parent may have gone. Closes the end, which may be -1. */
 void process_ready_tell(int end, unsigned char code);
 /* In the parent: waits for the code, and closes the end; EXIT_FAILURE: the child sent none. */
 int process_ready_wait(int end);
-
 /* Goes into the background. Returns as fork() does, or -1 after an emerg line. *ready is the
  * child's end of process_ready_tell(), and the parent's of process_ready_wait(). */
 pid_t process_enter_background(int *ready, struct log *log);

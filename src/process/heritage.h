@@ -1,16 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The heritage: everything that a worker gets from the master across fork(), memory and
- * descriptors. A worker uses nothing else, and closes every other descriptor before it begins. */
+/* The entry of a worker: the heritage, everything that a worker gets from the master across fork(),
+ * and the privileges that it gives up. A worker uses nothing else, and closes every other
+ * descriptor before it begins. The user is changed last, and never changed back. */
 #pragma once
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "process/bells.h"
 #include "process/descriptors.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
 
 struct worker;
+
+/* Bells of a generation's workers, by which workers wake each other. The master opens all before
+ * the first fork, for every worker to inherit, and rings none. A bell carries no data, and its
+ * count means nothing: all workers can write it. */
+struct bells {
+    int *fds; /* watched descriptors, by the worker's number among worker_processes, followed by
+                 ringing descriptors, if these differ; NULL: no bells */
+    unsigned n;
+    unsigned fd_n; /* all descriptors */
+};
+
+/* More workers have no bells: each worker keeps the descriptors of all. */
+#define BELLS_MAX 256
+
+/* Opens n bells, or none (no descriptors, no memory): wake-ups are later without bells. */
+void bells_open(struct bells *bells, unsigned n);
+void bells_close(struct bells *bells);
+/* Rings, and never waits. A full count is emptied first. */
+void bells_ring(const struct bells *bells, unsigned i);
+/* Empties the count of a rung bell. */
+void bells_quiet(const struct bells *bells, unsigned i);
 
 /* The work of a generation's process. */
 enum heritage_task {
@@ -45,3 +66,8 @@ void heritage_add_descriptors(struct heritage *heritage, const struct descriptor
  * library that modules of both use stays loaded, with the descriptors of its first load. */
 void heritage_keep_opened(
     struct descriptors *opened, const struct descriptors *before, const struct cycle *before_cycle);
+/* Confines this process as worker number `index`, or as a helper, beyond worker_processes: limits,
+ * priority, processors, user, directory. -1 after an emerg line where it must not go on. */
+int process_confine(const struct cycle *cycle, unsigned index, struct log *log);
+/* Sets the limits alone, for a single process, which keeps its user. */
+void process_limit(const struct cycle *cycle, struct log *log);

@@ -41,7 +41,6 @@ void logs_close(struct core_settings *core);
 unsigned logs_standard(const struct core_settings *core);
 /* Whether standard error is a log of the main context. */
 bool logs_main_uses_stderr(const struct core_settings *core);
-
 /* Whether the target is broken; it counts as working until the next lost line. */
 bool logs_take_broken(struct log_target *target);
 

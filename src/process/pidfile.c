@@ -30,8 +30,9 @@ static int check_replaceable(const char *path, struct log *log)
 /* Writes our pid into a file of this name, aside and by a rename. */
 static int write_aside(const char *path, struct log *log)
 {
+    const char *failed = NULL;
     char name[PATH_MAX];
-    int fd, written;
+    int fd;
 
     if (check_replaceable(path, log) == -1)
         return -1;
@@ -39,20 +40,18 @@ static int write_aside(const char *path, struct log *log)
         log_write(log, LEVEL_EMERG, errno, "mkostemp() \"%s.XXXXXX\" failed", path);
         return -1;
     }
-    written = dprintf(fd, "%d\n", (int)process_ops->self()) < 0 || fchmod(fd, 0644) == -1 ? -1 : 0;
-    if (written == -1)
-        log_write(log, LEVEL_EMERG, errno, "write() \"%s\" failed", name);
-    if (close(fd) == -1 && written == 0) {
-        log_write(log, LEVEL_EMERG, errno, "close() \"%s\" failed", name);
-        written = -1;
-    }
-    if (written == 0 && rename(name, path) == -1) {
+    if (dprintf(fd, "%d\n", (int)process_ops->self()) < 0 || fchmod(fd, 0644) == -1)
+        failed = "write";
+    if (close(fd) == -1 && failed == NULL)
+        failed = "close";
+    if (failed == NULL && rename(name, path) == 0)
+        return 0;
+    if (failed != NULL)
+        log_write(log, LEVEL_EMERG, errno, "%s() \"%s\" failed", failed, name);
+    else
         log_write(log, LEVEL_EMERG, errno, "rename() \"%s\" to \"%s\" failed", name, path);
-        written = -1;
-    }
-    if (written == -1)
-        unlink(name);
-    return written;
+    unlink(name);
+    return -1;
 }
 
 int pidfile_write_pid(struct pidfile *pidfile, struct log *log)

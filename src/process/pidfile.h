@@ -58,7 +58,6 @@ bool pidfile_has_deleted_lock(const char *pid_path, pid_t pid);
 bool pidfile_is_live(const char *path, pid_t pid);
 /* Whether the pid file has the pid of no master process. */
 bool pidfile_is_stale(const char *path);
-
 /* Reads a pid file; NULL, or the name of the call that failed, with errno. */
 const char *pidfile_read(const char *path, struct pidfile_text *text);
 /* Reads the pid in a file; -1 without a line where there is none. */

@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Purposes of children. */
 enum process_kind {
     PROCESS_WORKER, /* `arg` begins with its struct heritage */
     PROCESS_CHECK,  /* checks a configuration, and exits; ends with its parent */
@@ -31,7 +30,6 @@ struct process_ops {
     void (*set_title)(const char *role, const char *arguments);
     void (*read_clock)(struct clock *clock);
     NORETURN void (*exit)(int code);
-
     /* Forks a child that runs `child`, which does not return. In a simulation the memory is shared:
      * the child changes nothing of its parent's, and has the memory of `arg` until it is reaped,
      * or, if a worker, only during the call. -1 with errno. */
@@ -44,27 +42,23 @@ struct process_ops {
     pid_t (*fork_heir)(void (*parent)(void *arg, pid_t heir), void *arg);
     /* execve(): returns only when it fails, with errno. */
     int (*execute)(const char *path, char *const arguments[], char *const environment[]);
-
     /* Finds an exited child and does not reap it, so that no process gets its pid; 0: none. */
     pid_t (*find_exited)(void);
     /* waitpid(): with `wait` until the exit. Returns the pid, 0: it runs, -1 with errno. */
     pid_t (*reap)(pid_t pid, int *status, bool wait);
     int (*kill)(pid_t pid, int number);
-
     /* Handles of processes (os/process.h). */
     int (*handle_open)(pid_t pid);
     void (*handle_close)(int handle);
     bool (*handle_has_ended)(int handle);
     int (*handle_signal)(int handle, int number);
     void (*handle_wait)(int handle, int ms);
-
     /* States of processes (os/proc.h). */
     bool (*proc_read)(pid_t pid, struct proc_stat *stat);
     bool (*proc_is_stopped)(pid_t child);
     bool (*proc_runs)(pid_t pid);
-
-    /* Signals (process/signals.h). In place of a handler, a simulation calls signals_deliver(). */
-    /* Sets every disposition to its default and blocks nothing, whatever was inherited. */
+    /* Signals (process/signals.h). In place of a handler, a simulation calls signals_deliver().
+     * Reset handlers block nothing. */
     void (*reset_handlers)(void);
     void (*install_handlers)(enum role role);
     /* Runs the handlers of pending signals, before a command that comes by another way. */
@@ -75,7 +69,6 @@ struct process_ops {
     void (*pause)(int ms);
     /* Sets the interval timer of SIGALRM; -1: stops it. */
     void (*set_alarm)(int ms);
-
     /* The master's sleep, with signals_wait_mask(), and its set of descriptors (os/wakeup.h).
      * wakeup_begin() follows signals_install(), and the fork of a child that goes on as the
      * master. */

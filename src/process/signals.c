@@ -12,31 +12,28 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SIGNAL(number) number, #number
+#define MASTER(command) { [ROLE_MASTER] = command }
+#define NOT_WORKER(command) { [ROLE_MASTER] = command, [ROLE_SINGLE] = command }
+#define ALL(command) { command, command, command }
+
 const struct signal_row signals_table[] = {
-    /* master, worker, single process */
-    { SIGHUP, "SIGHUP", "reload", false, "reconfiguring",
-        { COMMAND_RELOAD, COMMAND_NONE, COMMAND_RELOAD } },
-    { SIGHUP, "SIGHUP", "resume", true, "resuming",
-        { COMMAND_RESUME, COMMAND_NONE, COMMAND_NONE } },
-    { SIGUSR1, "SIGUSR1", "reopen", false, "reopening logs",
-        { COMMAND_REOPEN, COMMAND_NONE, COMMAND_REOPEN } },
-    { SIGUSR2, "SIGUSR2", "upgrade", false, "changing binary",
-        { COMMAND_UPGRADE, COMMAND_NONE, COMMAND_UPGRADE } },
-    { SIGWINCH, "SIGWINCH", NULL, false, "gracefully shutting down workers",
-        { COMMAND_DRAIN, COMMAND_NONE, COMMAND_NONE } },
-    { SIGTERM, "SIGTERM", NULL, false, "exiting", { COMMAND_TERM, COMMAND_TERM, COMMAND_TERM } },
-    { SIGINT, "SIGINT", "stop", false, "exiting",
-        { COMMAND_TERMINATE, COMMAND_TERMINATE, COMMAND_TERMINATE } },
-    { SIGQUIT, "SIGQUIT", "quit", false, "shutting down",
-        { COMMAND_QUIT, COMMAND_QUIT, COMMAND_QUIT } },
-    { SIGQUIT, "SIGQUIT", "leave", true, "shutting down, sessions are left to a child process",
-        { COMMAND_LEAVE, COMMAND_NONE, COMMAND_NONE } },
-    { SIGCHLD, "SIGCHLD", NULL, false, NULL, { COMMAND_REAP, COMMAND_NONE, COMMAND_NONE } },
-    { SIGALRM, "SIGALRM", NULL, false, NULL, { COMMAND_DEADLINE, COMMAND_NONE, COMMAND_NONE } },
-    { SIGIO, "SIGIO", NULL, false, NULL, { COMMAND_CHANNEL, COMMAND_NONE, COMMAND_NONE } },
-    { SIGPIPE, "SIGPIPE", NULL, false, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
-    { SIGXFSZ, "SIGXFSZ", NULL, false, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
-    { SIGSYS, "SIGSYS", NULL, false, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
+    { SIGNAL(SIGHUP), "reload", false, "reconfiguring", NOT_WORKER(COMMAND_RELOAD) },
+    { SIGNAL(SIGHUP), "resume", true, "resuming", MASTER(COMMAND_RESUME) },
+    { SIGNAL(SIGUSR1), "reopen", false, "reopening logs", NOT_WORKER(COMMAND_REOPEN) },
+    { SIGNAL(SIGUSR2), "upgrade", false, "changing binary", NOT_WORKER(COMMAND_UPGRADE) },
+    { SIGNAL(SIGWINCH), NULL, false, "gracefully shutting down workers", MASTER(COMMAND_DRAIN) },
+    { SIGNAL(SIGTERM), NULL, false, "exiting", ALL(COMMAND_TERM) },
+    { SIGNAL(SIGINT), "stop", false, "exiting", ALL(COMMAND_TERMINATE) },
+    { SIGNAL(SIGQUIT), "quit", false, "shutting down", ALL(COMMAND_QUIT) },
+    { SIGNAL(SIGQUIT), "leave", true, "shutting down, sessions are left to a child process",
+        MASTER(COMMAND_LEAVE) },
+    { SIGNAL(SIGCHLD), NULL, false, NULL, MASTER(COMMAND_REAP) },
+    { SIGNAL(SIGALRM), NULL, false, NULL, MASTER(COMMAND_DEADLINE) },
+    { SIGNAL(SIGIO), NULL, false, NULL, MASTER(COMMAND_CHANNEL) },
+    { SIGNAL(SIGPIPE), NULL, false, NULL, MASTER(COMMAND_NONE) },
+    { SIGNAL(SIGXFSZ), NULL, false, NULL, MASTER(COMMAND_NONE) },
+    { SIGNAL(SIGSYS), NULL, false, NULL, MASTER(COMMAND_NONE) },
     { .number = 0 },
 };
 

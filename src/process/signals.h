@@ -85,7 +85,6 @@ static inline bool signals_pending(void)
 /* From now on a handler writes a byte to this descriptor as well, and wakes a loop that waits
  * without a mask; -1: to none, as after signals_install(). */
 void signals_wake_by(int fd);
-
 /* Sleeps until a signal comes, or the earliest of these timers has expired, for which SIGALRM
  * comes, and reads the clock: the sleep of a process whose events are all signals. */
 void signals_await(struct alarm *alarm, const struct timers *timers, struct clock *clock);
@@ -104,8 +103,6 @@ void signals_send_held(pid_t pid, int handle, int number, struct log *log);
 void signals_forward(pid_t pid, struct log *log);
 /* Gives a command from within the process, as if its signal had arrived. */
 void signals_raise(enum command command);
-
-/* The row of a command's name, or NULL. */
+/* These return NULL where there is no row. */
 const struct signal_row *signals_named(const char *command);
-/* The signal of a command in this role, or NULL. */
 const struct signal_row *signals_find(enum role role, enum command command);

@@ -25,7 +25,6 @@ void worker_list_add(const struct worker_list *list, unsigned slot, pid_t pid);
 /* Removes the list, as all workers have ended, and all lists of which no process lives. */
 void worker_list_close(struct worker_list *list);
 
-/* A worker whose master process was killed. */
 struct left_worker {
     pid_t pid, master;
     unsigned slot;
@@ -33,7 +32,6 @@ struct left_worker {
 };
 
 typedef void worker_list_visit(void *arg, const struct left_worker *left);
-
 /* Visits the living workers of ended master processes, and counts them; `visit` may be NULL. */
 unsigned worker_list_find_left(const struct worker_list *list, worker_list_visit *visit, void *arg);
 /* Visits the workers of living master processes too, but for our own. */

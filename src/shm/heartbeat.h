@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/compiler.h"
-#include "base/ticks.h"
+#include "base/clock.h"
 #include "shm/histogram.h"
 
 #include <assert.h>

@@ -7,7 +7,7 @@
 #include "backends/connect.h"
 #include "backends/tries.h"
 #include "features/features.h"
-#include "process/privileges.h"
+#include "process/heritage.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"

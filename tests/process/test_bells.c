@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bells: each ring wakes, and no count prevents the waking. */
-#include "process/bells.h"
+#include "process/heritage.h"
 
 #include "support/test.h"
 

@@ -54,7 +54,6 @@ void descriptor_widen_pipe(int end, int bytes)
     fcntl(end, F_SETPIPE_SZ, bytes); /* failing leaves its usual size */
 }
 
-/* Replaces the path of a link by the target of the link, which is open; -1 with errno. */
 static int read_open_link(int link, char *path, size_t size)
 {
     char target[PATH_MAX];
@@ -127,8 +126,7 @@ bool os_lock_is_taken(int fd)
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* Some kernels refuse RWF_NOWAIT for pipes, so that a private pipe is tried. A FIFO is on a
- * different device, and the answer for pipes does not hold for FIFOs. */
+/* Some kernels refuse RWF_NOWAIT for pipes: tries a private pipe, of the same device only. */
 bool os_nowait_is_known(const struct stat *pipe)
 {
     struct iovec byte = { .iov_base = (char[]) { '\n' }, .iov_len = 1 };

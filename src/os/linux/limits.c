@@ -4,6 +4,8 @@
  * and of all groups above it. A file that cannot be read counts as no limit. */
 #include "os/limits.h"
 
+#include "os/proc.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -37,7 +39,6 @@ static void lower_limit(int64_t *least, int64_t limit)
         *least = limit;
 }
 
-/* Whether a comma-separated list contains the word. */
 static bool has_word(const char *list, const char *word)
 {
     char padded[PATH_MAX], sought[32];
@@ -47,23 +48,12 @@ static bool has_word(const char *list, const char *word)
     return strstr(padded, sought) != NULL;
 }
 
-/* Reads a file's first line, without the newline. */
-static bool read_line(const char *directory, const char *name, char *line, int size)
+static bool read_line(const char *directory, const char *name, char *line, size_t size)
 {
     char path[PATH_MAX];
-    FILE *file;
-    bool ok;
 
-    if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
-        return false;
-    file = fopen(path, "re");
-    if (file == NULL)
-        return false;
-    ok = fgets(line, size, file) != NULL;
-    fclose(file);
-    if (ok)
-        line[strcspn(line, "\n")] = '\0';
-    return ok;
+    return snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path) &&
+           os_proc_read_line(path, line, size);
 }
 
 /* Parses a positive number, terminated by `end`; returns 0 for anything else. */
@@ -158,8 +148,7 @@ static int64_t limit_upwards(
     }
 }
 
-/* Skips the ".." at the start of *path and counts them: a process in a cgroup namespace sees groups
- * above the root of the namespace under such names. */
+/* Skips and counts ".." at the start of *path: groups above the root of a cgroup namespace. */
 static unsigned levels_up(const char **path)
 {
     unsigned n = 0;
@@ -250,7 +239,6 @@ static void read_mount_line(struct group *group, char *line)
         lower_limit(&group->least, limit_upwards(group, hierarchy, point, below));
 }
 
-/* Calls `read_one` for all lines of a file below /proc/self; for none where the file is missing. */
 static void read_lines(
     struct group *group, const char *name, void (*read_one)(struct group *group, char *line))
 {

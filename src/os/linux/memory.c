@@ -110,7 +110,6 @@ int os_segment_check(int fd)
     return (seals & SIZE_SEALS) == SIZE_SEALS ? 0 : os_segment_seal(fd);
 }
 
-/* A failure costs no more than the memory. */
 void os_segment_release(void *p, size_t n)
 {
     int before = errno;
@@ -167,7 +166,6 @@ int os_copy_finish(struct os_copy *copy)
                                                                          : find_copy_path(copy);
 }
 
-/* Debuggers need the descriptor. */
 int os_copy_keep(struct os_copy *copy)
 {
     int fd = copy->fd;

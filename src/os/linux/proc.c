@@ -15,8 +15,7 @@
 
 #define NAME_SIZE 32
 
-/* Reads a file's first line, without the newline. */
-static bool read_first_line(const char *path, char *line, size_t n)
+bool os_proc_read_line(const char *path, char *line, size_t n)
 {
     FILE *file = fopen(path, "re");
     bool has_line = file != NULL && fgets(line, (int)n, file) != NULL;
@@ -46,7 +45,7 @@ bool os_proc_read(pid_t pid, struct proc_stat *stat)
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     errno = ENOENT;
-    if (!read_first_line(path, text, sizeof(text)))
+    if (!os_proc_read_line(path, text, sizeof(text)))
         return false;
     end = strrchr(text, ')');
     if (end == NULL || sscanf(end,
@@ -80,7 +79,7 @@ void os_proc_name(pid_t pid, char name[NAME_SIZE])
     char path[32];
 
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    if (!read_first_line(path, name, NAME_SIZE))
+    if (!os_proc_read_line(path, name, NAME_SIZE))
         strcpy(name, "?");
 }
 
@@ -96,7 +95,6 @@ void os_proc_visit(void (*visit)(void *arg, pid_t pid), void *arg)
         closedir(processes);
 }
 
-/* Opens the folder of a process's descriptors; NULL with errno. */
 static DIR *open_descriptors_of(pid_t pid)
 {
     char path[32];
@@ -115,7 +113,6 @@ static bool read_target(int folder, const char *name, char *target, size_t n)
     return length > 0;
 }
 
-/* The link of a socket is "socket:[INODE]". */
 int os_proc_visit_sockets(pid_t pid, int (*visit)(void *arg, unsigned long inode), void *arg)
 {
     DIR *fds = open_descriptors_of(pid);
@@ -152,7 +149,7 @@ bool os_proc_has_deleted(pid_t pid, const char *path)
 
 void os_boot_id(char *text, size_t n)
 {
-    if (!read_first_line("/proc/sys/kernel/random/boot_id", text, n))
+    if (!os_proc_read_line("/proc/sys/kernel/random/boot_id", text, n))
         text[0] = '\0';
 }
 

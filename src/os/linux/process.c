@@ -70,7 +70,6 @@ char *os_process_binary(void)
     return strdup(target);
 }
 
-/* A thread is a folder of /proc. */
 unsigned os_thread_count(void)
 {
     struct stat st;
@@ -120,7 +119,6 @@ void os_handle_wait(int handle, int ms)
 
 const bool os_cpu_binds = true;
 
-/* The manual has the number of processors. */
 int os_cpu_bind(const uint64_t *words, unsigned n)
 {
     cpu_set_t set;

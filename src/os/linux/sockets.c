@@ -266,7 +266,6 @@ static bool parse_hex_address(const char *text, struct os_listening *out)
     return true;
 }
 
-/* Results of parsing a line of /proc/self/net. */
 enum line_status { LINE_LISTENS, LINE_IGNORED, LINE_LAST };
 
 /* Parses a line of tcp or tcp6. The kernel lists listening sockets first; the rest is not read. */
@@ -284,7 +283,6 @@ static enum line_status parse_tcp_line(const char *line, struct os_listening *fo
     return parse_hex_address(local, found) ? LINE_LISTENS : LINE_IGNORED;
 }
 
-/* Parses a line of unix. */
 static enum line_status parse_unix_line(const char *line, struct os_listening *found)
 {
     struct sockaddr_un un = { .sun_family = AF_UNIX };

@@ -32,7 +32,6 @@ static bool has_flags(int fd, int flags)
            fcntl(fd, F_SETFL, (status & ~O_NONBLOCK) | flags) != -1;
 }
 
-/* A descriptor whose flags cannot be set is closed again, and the call has failed. */
 static int with_flags(int fd, int flags)
 {
     if (fd == -1 || has_flags(fd, flags))

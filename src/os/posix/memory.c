@@ -17,7 +17,6 @@
 #define SEGMENT_TRIES 1000
 #define COPY_FOLDER "/tmp"
 
-/* Whether memory is set aside for the mapping is the system's choice. */
 static void *map_memory(size_t n, int flags)
 {
     void *p;
@@ -37,7 +36,6 @@ void *os_memory_reserve_shared(size_t n)
     return map_memory(n, MAP_SHARED);
 }
 
-/* The allocator alone decides when to return memory. */
 void os_memory_trim(void)
 {
 }
@@ -48,7 +46,6 @@ void os_wiped_mark(void *p, size_t n)
 
 const char os_inherited_call[] = "none";
 
-/* A child inherits all mappings. */
 int os_inherited_never(void *base, size_t size)
 {
     return 0;
@@ -104,8 +101,7 @@ int os_segment_open_read_only(int fd)
     return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* A file in the folder for temporary files, which TMPDIR may name, and where code may be executed.
- * A process that is killed during the load leaves the file. */
+/* The folder for temporary files, TMPDIR, must allow execution. A killed load leaves the file. */
 int os_copy_create(struct os_copy *copy, const char *name)
 {
     const char *folder = getenv("TMPDIR");
