@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Allocates pieces from blocks. A piece larger than a block gets a separate block, so that the
- * current block stays available for small pieces. */
+/* Allocates pieces from blocks; a large piece gets a separate block. */
 #include "base/arena.h"
 
 #include "base/check.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An arena: memory that is freed all at once, for example all of a configuration's. A piece is
- * never freed or moved before the arena is destroyed. */
+/* An arena: memory freed all at once, as a configuration's. Pieces are never moved. */
 #pragma once
 
 #include "base/compiler.h"

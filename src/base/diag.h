@@ -49,9 +49,8 @@ void diag_add(struct diag *diag, uint32_t session, const struct diag_text *telli
 uint32_t diag_count(const struct diag *diag);
 /* Copies a message; false if it was not written to its end. */
 bool diag_get(const struct diag *diag, uint32_t i, struct diag_message *copy);
-/* Copies the first message of at least this severity into `reason`, with its place in the file:
- * later messages are mostly consequences. False: none, `reason` is unchanged. `diag` may be
- * NULL. */
+/* Copies the first message of at least this severity into `reason`, with its place: later messages
+ * are mostly consequences. False: none, and `reason` stays. `diag` may be NULL. */
 bool diag_reason(const struct diag *diag, uint32_t level, char *reason, size_t size);
 /* Writes the member "messages", an array with all messages of `diag` (NULL: none). */
 void diag_to_json(struct json *json, const struct diag *diag);

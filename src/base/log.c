@@ -342,8 +342,7 @@ void log_report_suppressed(struct log *log, bool all)
     errno = saved;
 }
 
-/* Checks the flood limit. Lines of level crit and above, debug lines, and lines of a connection
- * that is being debugged are never suppressed. */
+/* Checks the flood limit: not for lines of crit and above, debug lines, and forced lines. */
 static bool PRINTF_FORMAT(3, 0)
     is_suppressed(struct log *log, const struct log_line *line, const char *format, va_list args)
 {

@@ -195,8 +195,7 @@ static void write_line(
     target->torn = target->torn || n > 0;
 }
 
-/* Sends the fields of a line to the journal's socket, or else writes the line to standard error,
- * which is a socket that the journal reads too. */
+/* Sends fields to the journal's socket, or else the line to standard error, its second socket. */
 static void write_journal(struct log_target *target, struct iovec *fields, size_t n,
     enum log_level level, struct iovec line)
 {

@@ -23,8 +23,7 @@ struct memory {
 /* The C library's malloc() and free(). */
 extern const struct memory memory_plain;
 
-/* Clears n bytes; if the compiler knows n, piece by piece: all at once, the compiler would use a
- * call, or an instruction that is slow to begin. */
+/* Clears n constant bytes piece by piece: all at once would be a call, or a slow instruction. */
 static ALWAYS_INLINE void memory_clear(void *p, size_t n)
 {
     size_t i = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses numbers, sizes and times. An overflow is never undefined: the result becomes INT64_MAX,
- * which lies outside of all limits and is refused. */
+/* Parses numbers, sizes and times. An overflow becomes INT64_MAX, outside of all limits. */
 #include "base/number.h"
 
 #include "base/compiler.h"

@@ -10,8 +10,7 @@
 
 enum os_lock_status { OS_LOCK_FAILED = -1, OS_LOCK_DONE, OS_LOCK_TAKEN };
 
-/* Locks of open files: a process that inherits or is passed the descriptor has the lock too, until
- * the last close. The call's name is for messages. */
+/* Locks of open files, inherited and passed with descriptors. The call's name is for messages. */
 extern const char os_lock_call[];
 /* Locks a file open for writing. TAKEN: by another open file. FAILED: with errno; EAGAIN: retry. */
 enum os_lock_status os_lock_try(int fd);

@@ -23,8 +23,7 @@ bool log_file_is_descriptor(const char *path);
 /* Opens for writing. To open a FIFO without a reader, and without waiting, the process is the
  * reader meanwhile; lines in the FIFO are lost until a new reader comes. */
 int log_file_open_to_write(const char *path, int flags);
-/* Whether the open file needs flags of our own, and can be opened again without harm: the position
- * in a file that is not appended to is shared. */
+/* Whether a file can be opened again: without O_APPEND its position must stay shared. */
 bool log_file_is_reopenable(int fd, int flags);
 /* Replaces the path of a link by its target, of n bytes with a NUL; -1 with errno. */
 int log_file_replace_link(char *path, size_t size, const char *target, size_t n);

@@ -32,8 +32,7 @@ bool os_handle_has_ended(int handle);
 extern const bool os_handle_is_exact;
 /* Sends a signal, as kill() does; 0 sends none. */
 int os_handle_signal(int handle, int number);
-/* Returns the handle's descriptor, readable after the end; -1: none, os_handle_has_ended()
- * polls. */
+/* Returns the handle's descriptor, readable after the end; -1: poll os_handle_has_ended(). */
 int os_handle_descriptor(int handle);
 /* Sleeps until the end of the process, at most so long, or shortly if the end is not told. */
 void os_handle_wait(int handle, int ms);

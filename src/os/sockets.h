@@ -27,8 +27,7 @@ extern const int os_rights_cloexec;
 /* Makes the kernel refuse descriptors sent to the socket (Linux 6.16). */
 void os_rights_refuse(int fd);
 bool os_rights_are_refused(int fd);
-/* Connects a unix domain socket to a path, perhaps longer than an address; ENAMETOOLONG: the path
- * cannot be reached. For a process of one thread. */
+/* Connects to a path of any length; ENAMETOOLONG: unreachable. For a process of one thread. */
 int os_socket_connect_path(int fd, const char *path);
 /* Gives the user of a unix domain socket's client, and the pid or 0. */
 int os_socket_peer(int fd, uid_t *uid, pid_t *pid);

@@ -13,8 +13,7 @@
 /* Events of the set: input or a client, room to send, or only the end of the other side. */
 enum wakeup_event { WAKEUP_INPUT, WAKEUP_OUTPUT, WAKEUP_END };
 
-/* Begins the set, also in a child that goes on as the master. *signals becomes a descriptor for
- * signal handlers to write a byte to; -1: not needed. */
+/* Begins the set, also in a child. *signals is for signal handlers to write a byte to, or -1. */
 int os_wakeup_begin(int *signals);
 /* Adds a descriptor, and waits for input; repeated in a child. */
 int os_wakeup_add(int fd);
@@ -22,8 +21,7 @@ int os_wakeup_add(int fd);
 void os_wakeup_expect(int fd, enum wakeup_event event);
 /* Removes a descriptor, if it is in the set, before its close or at the end of interest. */
 void os_wakeup_remove(int fd);
-/* Sleeps with this mask until a signal or a descriptor of the set ends the sleep. Returns whether a
- * descriptor has had an event without SIGIO. */
+/* Sleeps with this mask. Returns whether a descriptor has had an event without SIGIO. */
 bool os_wakeup_sleep(const sigset_t *mask);
 /* Opens a bell: rings of ends[1] make ends[0] readable. Both may be the same descriptor. */
 int os_bell_open(int ends[2]);

@@ -37,8 +37,7 @@ static void unload_modules(struct cycle *cycle, struct check_progress *progress)
     }
 }
 
-/* Detaches from the parent and its handlers, and never outlives it. Frees the cycle too: in a
- * simulation the child's memory does not go with it. */
+/* Detaches from the parent. Frees the cycle too: in a simulation the memory stays. */
 static NORETURN void check_in_child(void *arg)
 {
     struct config_check *check = arg;

@@ -31,8 +31,7 @@ struct config_check {
     struct descriptors allowed; /* descriptors that the child keeps */
 };
 
-/* Forks the child, which shows mistakes in the log, and excerpts of the file to `excerpts` (-1:
- * does not). Returns -1 after an emerg line. */
+/* Forks the child; excerpts go to `excerpts` (-1: nowhere). Returns -1 after an emerg line. */
 int config_check_begin(
     struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts);
 /* Kills the child because the check takes too long; the caller reaps it as usual. */

@@ -8,12 +8,10 @@
 #include "process/descriptors.h"
 #include "settings/cycle.h"
 
-/* Reads the configuration, as cycle_load() does, and adds the descriptors that modules open
- * meanwhile to `opened`; NULL when there were mistakes. */
+/* Reads the configuration, and adds descriptors opened by modules to `opened`; NULL: mistakes. */
 struct cycle *configuration_load(
     const struct cycle_options *options, struct log *log, int excerpts, struct descriptors *opened);
-/* Destroys a configuration, with logs and zones unless shared. `log` no longer writes to its
- * logs. */
+/* Destroys a configuration, with its logs and zones unless shared; `log` loses these logs. */
 void configuration_discard(struct cycle **cycle, struct log *log);
 
 /* The context of a call of a protocol's hook. The master and a single process call the hooks:

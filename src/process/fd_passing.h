@@ -6,8 +6,7 @@
 
 #include <sys/types.h>
 
-/* Sends like send() without SIGPIPE, and passes `passed`, unless -1, which stays the caller's. -1
- * with errno, EPIPE if the receiver has closed. */
+/* Sends like send() without SIGPIPE, with the descriptor `passed`, unless -1; EPIPE: closed. */
 ssize_t fd_send(int socket, const void *bytes, size_t n, int passed);
 /* Receives like recv(); *passed is the first descriptor passed, or -1. The rest is discarded. */
 ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed);

@@ -47,8 +47,7 @@ void listeners_abandon(
         listener_undo_open(listener, find_previous_holder(in_force, adopted, listener));
 }
 
-/* Returns the descriptor for excerpts: standard error at a start, unless a log in JSON goes there;
- * -1 at a reload, whose diagnostics hold the excerpts. */
+/* Excerpts go to standard error at a start, unless in JSON, and to diagnostics at a reload (-1). */
 static int excerpts_of(const struct cycle *cycle, const struct cycle *in_force)
 {
     const struct core_settings *core = &cycle->core;
@@ -171,8 +170,7 @@ void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
     assert(in_force != NULL);
     listeners_abandon(cycle, in_force, adopted);
     STAILQ_FOREACH (listener, &in_force->stream.listeners.list, link) {
-        /* makes listener_commit() set all options again, which the failed commit may have
-         * changed */
+        /* has listener_commit() set all options that the failed commit may have changed */
         listener->adopted = true;
         listener_commit(listener, &system, log);
     }

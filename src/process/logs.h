@@ -20,8 +20,7 @@ void logs_open_standard(struct log_target *standard_error);
 /* Opens all logs; -1 after an emerg line, with all closed again. An unreachable syslog server is an
  * alert, and a log whose reader may be waited for a warning. */
 int logs_open(struct core_settings *core, struct log *log);
-/* Gives a worker's process its own flags of each file, O_APPEND above all, and begins its count of
- * lost lines. Called before the user changes. */
+/* Gives a worker its own file flags and counts of lost lines, before the user changes. */
 void logs_separate(struct core_settings *core);
 /* In a worker: leads standard error from /dev/null to a text file of main, or to `output`. */
 void logs_lead_output(const struct core_settings *core, int output);

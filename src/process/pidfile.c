@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes, names and removes the pid file. Another process may create or remove the files between
- * any two steps: a file is read before it is removed. */
+/* Writes, names and removes the pid file, which other processes may do, too. */
 #include "process/pidfile.h"
 
 #include "process/process_ops.h"

@@ -53,8 +53,7 @@ void pidfile_write_holder(int lock_fd);
 bool pidfile_is_taken(const char *path, pid_t *holder);
 /* Whether a process has the lock's deleted file open, as far as the system shows. */
 bool pidfile_has_deleted_lock(const char *pid_path, pid_t pid);
-/* Whether the pid in the pid file, or in the old master's of an upgrade, can be a master process's:
- * the pid of a killed process may be reused. */
+/* Whether the pid of a pid file, or of the old master's, is a master's, and not reused. */
 bool pidfile_is_live(const char *path, pid_t pid);
 /* Whether the pid file has the pid of no master process. */
 bool pidfile_is_stale(const char *path);

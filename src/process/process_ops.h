@@ -57,8 +57,7 @@ struct process_ops {
     bool (*proc_read)(pid_t pid, struct proc_stat *stat);
     bool (*proc_is_stopped)(pid_t child);
     bool (*proc_runs)(pid_t pid);
-    /* Signals (process/signals.h). In place of a handler, a simulation calls signals_deliver().
-     * Reset handlers block nothing. */
+    /* Signals (process/signals.h). A simulation calls signals_deliver() in place of handlers. */
     void (*reset_handlers)(void);
     void (*install_handlers)(enum role role);
     /* Runs the handlers of pending signals, before a command that comes by another way. */
@@ -69,9 +68,8 @@ struct process_ops {
     void (*pause)(int ms);
     /* Sets the interval timer of SIGALRM; -1: stops it. */
     void (*set_alarm)(int ms);
-    /* The master's sleep, with signals_wait_mask(), and its set of descriptors (os/wakeup.h).
-     * wakeup_begin() follows signals_install(), and the fork of a child that goes on as the
-     * master. */
+    /* The master's sleep, and its set of descriptors (os/wakeup.h). wakeup_begin() follows
+     * signals_install(), and the fork of a child that goes on as the master. */
     int (*wakeup_begin)(void);
     int (*wakeup_add)(int fd);
     void (*wakeup_expect)(int fd, enum wakeup_event event);

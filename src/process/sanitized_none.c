@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A build without sanitizers, as it is installed: the runtime needs no system calls or paths
- * besides those of the C library, so all lists are empty. */
+/* A build without sanitizers, as installed: the runtime needs nothing, and lists are empty. */
 #include "process/sanitized.h"
 
 #include <stddef.h>

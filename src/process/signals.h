@@ -71,8 +71,7 @@ void signals_install(enum role role);
 /* The mask to wait with: lets through what signals_install() blocks. */
 const sigset_t *signals_wait_mask(void);
 
-/* Whether a command may have been given since the last call: one test for a loop with mostly none
- * to take. After true every command is to be tried. */
+/* Whether a command may have been given since the last call: then all are to be tried. */
 static inline bool signals_pending(void)
 {
     bool any = signals_state->any;
@@ -82,8 +81,7 @@ static inline bool signals_pending(void)
     return any;
 }
 
-/* From now on a handler writes a byte to this descriptor as well, and wakes a loop that waits
- * without a mask; -1: to none, as after signals_install(). */
+/* Lets handlers also write a byte to this descriptor, for waits without a mask; -1: to none. */
 void signals_wake_by(int fd);
 /* Sleeps until a signal comes, or the earliest of these timers has expired, for which SIGALRM
  * comes, and reads the clock: the sleep of a process whose events are all signals. */
@@ -92,8 +90,8 @@ void signals_await(struct alarm *alarm, const struct timers *timers, struct cloc
 bool signals_given(enum command command);
 /* Returns the commands given and not taken yet, as bits: one look before each is asked for. */
 unsigned signals_any(void);
-/* Clears the command; returns whether it was given since the last call. `from`, if not NULL,
- * becomes the pid of the last sender, 0 for the kernel. */
+/* Clears the command; returns whether it was given. `from`: the last sender's pid, 0: the
+ * kernel. */
 bool signals_take(enum command command, pid_t *from);
 /* Sends a signal to this process; a failure is an alert, unless the process is gone already. */
 void signals_send(pid_t pid, int number, struct log *log);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files by calls of Linux: descriptors made together with their flags, locks of open file
- * descriptions, pwritev2(), and links of /proc. */
+/* Files by calls of Linux: flags at creation, locks of open files, pwritev2(), links of /proc. */
 #include "os/files.h"
 
 #include "os/descriptor.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets by what Linux has beside POSIX: sendfile() and splice(), options of TCP and of unix
- * domain sockets, and the tables of /proc/self/net. */
+/* Sockets by calls and options of Linux, and the tables of /proc/self/net. */
 #include "os/sockets.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes by POSIX: no attributes, numbers as handles, no choice of processors. */
-/* Selects POSIX's strerror_r(): C libraries with a second version declare the POSIX version only
- * without _GNU_SOURCE. */
+/* Selects POSIX's strerror_r(), declared without _GNU_SOURCE alone. */
 #undef _GNU_SOURCE
 #include "os/process.h"
 

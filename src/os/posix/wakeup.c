@@ -158,8 +158,7 @@ int os_signals_open(const sigset_t *mask)
     return -1;
 }
 
-/* Let signals through around a wait: where a descriptor is ready some kernels deliver no signal in
- * pselect(), and a busy loop would never have one. */
+/* Lets signals through around a wait: pselect() may deliver none while descriptors are ready. */
 static void let_signals(const sigset_t *mask, sigset_t *blocked)
 {
     if (mask != NULL)
