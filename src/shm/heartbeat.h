@@ -7,8 +7,8 @@
  * Durations of callbacks and of turns of the loop are measured here too, and counted. */
 #pragma once
 
-#include "base/compiler.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "shm/histogram.h"
 
 #include <assert.h>
