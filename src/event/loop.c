@@ -2,11 +2,13 @@
 /* The life of a loop: made, checked, closed. Never runs a handler. */
 #include "event/loop.h"
 
+#include "os/descriptor.h"
 #include "os/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* Slots for the loop's own sources. */
 #define OWN_SLOTS 3
@@ -24,6 +26,39 @@ static bool open_found(struct loop *loop)
     return true;
 }
 
+static void close_mechanism(struct loop *loop)
+{
+    if (loop->mechanism->done != NULL)
+        loop->mechanism->done(loop);
+    descriptor_close(loop->mechanism_fd);
+    free(loop->mechanism_state);
+    loop->mechanism_state = NULL;
+}
+
+/* Makes the mechanism's state; false with errno. */
+static bool open_mechanism(struct loop *loop, const int64_t *values)
+{
+    const struct mechanism *mechanism = loop->mechanism;
+    int error;
+
+    for (int i = 0; i < MECHANISM_OPTIONS; i++)
+        assert(values[i] >= mechanism->options[i].least &&
+               values[i] <= mechanism->options[i].greatest);
+    loop->mechanism_state = calloc(1, mechanism->state_size);
+    if (loop->mechanism_state == NULL)
+        return false;
+    if (mechanism->open != NULL)
+        loop->mechanism_fd = mechanism->open();
+    if ((mechanism->open == NULL ||
+            (loop->mechanism_fd != -1 && fcntl(loop->mechanism_fd, F_SETFD, FD_CLOEXEC) != -1)) &&
+        (mechanism->init == NULL || mechanism->init(loop, values) == 0))
+        return true;
+    error = errno;
+    close_mechanism(loop);
+    errno = error;
+    return false;
+}
+
 static void close_tables(struct loop *loop)
 {
     munmap(loop->found.first, (size_t)((char *)loop->found.end - (char *)loop->found.first));
@@ -37,6 +72,7 @@ int loop_init(struct loop *loop, const struct loop_options *options)
         .log = options->log,
         .wait_mask = options->wait_mask,
         .turn = 1, /* 0: of an event that has not run */
+        .mechanism_fd = -1,
         .notify_fd = -1,
         .signal_fd = -1,
         .checked = DEBUG_BUILD || options->mechanism->self != NULL,
@@ -55,7 +91,7 @@ int loop_init(struct loop *loop, const struct loop_options *options)
         source_table_done(&loop->sources);
         return -1;
     }
-    if (loop->mechanism->init(loop, options->mechanism_values.of) == -1) {
+    if (!open_mechanism(loop, options->mechanism_values.of)) {
         log_write(loop->log, LEVEL_EMERG, errno, "the event mechanism \"%s\" could not be started",
             loop->mechanism->name);
         close_tables(loop);
@@ -91,14 +127,12 @@ void loop_done(struct loop *loop)
     for (size_t i = 0; i < countof(own); i++)
         if (own[i] != NULL)
             source_close(loop, own[i], false);
-    if (loop->notify_fd != -1)
-        close(loop->notify_fd);
-    if (loop->signal_fd != -1)
-        close(loop->signal_fd);
+    descriptor_close(loop->notify_fd);
+    descriptor_close(loop->signal_fd);
     if (loop->sources.in_use_n > 0)
         close_left(loop);
     assert(loop->sources.in_use_n == 0);
-    loop->mechanism->done(loop);
+    close_mechanism(loop);
     close_tables(loop);
 }
 

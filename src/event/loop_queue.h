@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 
 TAILQ_HEAD(posted_events, event);
@@ -20,7 +21,8 @@ struct loop {
     struct clock clock; /* read once a turn, or once a tick of timer_resolution */
     uint16_t turn;      /* counts the waits, and begins again after the greatest */
     const struct mechanism *mechanism;
-    void *mechanism_state; /* the mechanism's state, with a separate kind */
+    void *mechanism_state; /* of mechanism->state_size bytes */
+    int mechanism_fd;      /* of mechanism->open(), or -1 */
     struct source_table sources;
     struct posted_events queues[QUEUES];
     struct {
@@ -194,4 +196,25 @@ static inline void loop_report(
         debug_source(loop, source, "%s event posted to the %s queue",
             debug_direction(event->direction), debug_queue(QUEUE_FOUND));
     }
+}
+
+/* Returns a direction's flag of poll(2). */
+static inline short loop_poll_flag(enum event_direction direction)
+{
+    return direction == EVENT_READ ? POLLIN : POLLOUT;
+}
+
+/* For mechanisms with flags of poll(2): reports the wanted directions. After an end or an error the
+ * owner finds out the cause by trying. */
+static inline void loop_report_polled(
+    struct loop *loop, struct source *source, int revents, int wanted)
+{
+    if (revents & POLLHUP)
+        source->eof = true;
+    if (revents & (POLLERR | POLLHUP | POLLNVAL))
+        revents |= POLLIN | POLLOUT;
+    if (revents & wanted & POLLIN)
+        loop_report(loop, source, EVENT_READ);
+    if (revents & wanted & POLLOUT)
+        loop_report(loop, source, EVENT_WRITE);
 }

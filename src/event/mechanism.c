@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "event/loop.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <string.h>
@@ -17,10 +18,24 @@ const struct mechanism *const mechanism_table[] = {
 
 static_assert(countof(mechanism_table) <= MECHANISMS_MAX + 1, "the settings have room for all");
 
+bool mechanism_available(const struct mechanism *mechanism)
+{
+    int fd;
+
+    if (mechanism->available != NULL)
+        return mechanism->available();
+    if (mechanism->open == NULL)
+        return true;
+    fd = mechanism->open();
+    descriptor_close(fd);
+    return fd != -1;
+}
+
 const struct mechanism *mechanism_find(const char *name)
 {
     for (const struct mechanism *const *m = mechanism_table; *m != NULL; m++)
-        if (name == NULL ? !(*m)->by_use_alone && (*m)->available() : strcmp((*m)->name, name) == 0)
+        if (name == NULL ? !(*m)->by_use_alone && mechanism_available(*m)
+                         : strcmp((*m)->name, name) == 0)
             return *m;
     return NULL;
 }
@@ -37,7 +52,7 @@ struct mechanism_values mechanism_defaults(const struct mechanism *mechanism)
 void mechanism_check(const struct mechanism *mechanism)
 {
     assert(mechanism->name != NULL && mechanism->io != NULL);
-    assert(mechanism->available != NULL && mechanism->init != NULL && mechanism->done != NULL);
+    assert(mechanism->state_size > 0);
     assert(mechanism->add != NULL && mechanism->del != NULL);
     assert(mechanism->del_conn != NULL);
     assert((mechanism->add_listener != NULL) == (mechanism->del_listener != NULL));

@@ -3,7 +3,9 @@
  * mechanisms.def and a line in src/Makefile.inc; tests/contract runs it through every case.
  *
  * Rules for all operations:
- *  - State is a loop's (`loop->mechanism_state`); two loops live in one process.
+ *  - State is a loop's, so that two loops live in one process: loop->mechanism_state, of state_size
+ *    zeroed bytes, and loop->mechanism_fd. The loop makes both before init(), and frees both after
+ *    done(), which runs after a failed init() too.
  *  - The caller (event/source_watch.c) keeps the events' flags: when an operation runs, `active`
  *    still has the directions watched before. Operations return 0, or -1 with errno and nothing
  *    changed.
@@ -54,11 +56,15 @@ struct mechanism {
     struct mechanism_option options[MECHANISM_OPTIONS]; /* named ones first */
     const struct io_ops *io; /* the operations that its sources start with */
     void *self; /* NULL, or the state of a mechanism made at run time, as in simulations */
+    size_t state_size;
 
-    /* Whether this kernel has the mechanism. Runs in the master too, and leaves nothing open. */
+    /* Opens a descriptor of the kernel's, close-on-exec from then on; NULL: there is none. */
+    int (*open)(void);
+    /* Whether this kernel has the mechanism; NULL: where open() succeeds. Runs in the master too,
+     * and leaves nothing open. */
     bool (*available)(void);
-    /* Makes the state for loop->sources.n slots, in the process of the loop: no part has to outlive
-     * a fork(). `options` are the values of the directives. */
+    /* Fills in the state for loop->sources.n slots, in the process of the loop: no part has to
+     * outlive a fork(). `options` are the values of the directives. Both may be NULL. */
     int (*init)(struct loop *loop, const int64_t *options);
     void (*done)(struct loop *loop);
 
@@ -114,6 +120,8 @@ extern const struct mechanism *const mechanism_table[];
  * by_use_alone; NULL when there is none. */
 const struct mechanism *mechanism_find(const char *name);
 
+/* Whether this kernel has the mechanism; false with errno. */
+bool mechanism_available(const struct mechanism *mechanism);
 /* The initial values of a mechanism's directives. */
 struct mechanism_values mechanism_defaults(const struct mechanism *mechanism);
 

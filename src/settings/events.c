@@ -26,7 +26,7 @@ static int set_use(struct apply *apply, const struct conf_directive *directive, 
     if (mechanism == NULL)
         return set_bad_name(
             apply, directive, 0, names, "an event mechanism that was built in (see -V)");
-    if (!mechanism->yields && !mechanism->available())
+    if (!mechanism->yields && !mechanism_available(mechanism))
         return set_bad_value(apply, directive, 0, "this kernel does not support it");
     apply->cycle->events.mechanism = mechanism;
     apply->use = &directive->args[0];
@@ -164,7 +164,7 @@ bool events_yield(struct events_settings *events)
 {
     const struct mechanism *mechanism = events->mechanism;
 
-    if (!mechanism->yields || mechanism->available())
+    if (!mechanism->yields || mechanism_available(mechanism))
         return false;
     events->refused = mechanism;
     events->refusal = errno;

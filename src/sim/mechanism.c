@@ -23,23 +23,15 @@ static void mechanism_read_clock(struct loop *loop)
     loop->clock = sim->clock;
 }
 
-static bool mechanism_available(void)
-{
-    return true;
-}
-
 static int mechanism_init(struct loop *loop, const int64_t *options)
 {
-    struct sim_loop *state = calloc(1, sizeof(*state));
+    struct sim_loop *state = loop->mechanism_state;
 
     (void)options;
-    if (state == NULL)
-        return -1;
     state->kind = SIM_LOOP_KIND;
     state->sim = sim_of(loop);
     state->sim->loop_n++;
     TAILQ_INIT(&state->watches);
-    loop->mechanism_state = state;
     return 0;
 }
 
@@ -56,8 +48,6 @@ static void mechanism_done(struct loop *loop)
     }
     state->sim->loop_n--;
     state->kind = 0;
-    free(state);
-    loop->mechanism_state = NULL;
 }
 
 static bool is_real(const struct source *source)
@@ -365,8 +355,8 @@ bool sim_idle(const struct loop *loop)
 }
 
 #define MECHANISM_OPERATIONS                                                                       \
-    .tells_broken = true, .io = &sim_io, .available = mechanism_available, .init = mechanism_init, \
-    .done = mechanism_done, .add = mechanism_add, .del = mechanism_del,                            \
+    .tells_broken = true, .io = &sim_io, .state_size = sizeof(struct sim_loop),                    \
+    .init = mechanism_init, .done = mechanism_done, .add = mechanism_add, .del = mechanism_del,    \
     .add_conn = mechanism_add_conn, .del_conn = mechanism_del_conn,                                \
     .add_listener = mechanism_add_listener, .del_listener = mechanism_del_listener,                \
     .notify = loop_notify_descriptor, .process_events = mechanism_process_events,                  \

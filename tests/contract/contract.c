@@ -160,7 +160,7 @@ static bool is_available(const struct mechanism *mechanism)
     pid_t pid = fork();
 
     if (pid == 0)
-        _exit(mechanism->available() ? EXIT_SUCCESS : EXIT_FAILURE);
+        _exit(mechanism_available(mechanism) ? EXIT_SUCCESS : EXIT_FAILURE);
     return waitpid(pid, &status, 0) == pid && status == 0;
 }
 

@@ -52,7 +52,7 @@ static void parse_line(void)
     while ((name = strsep(&rest, " ")) != NULL) {
         const struct mechanism *mechanism = mechanism_find(name);
 
-        if (mechanism != NULL && !mechanism->available())
+        if (mechanism != NULL && !mechanism_available(mechanism))
             continue;
         require(name_n < MECHANISMS_MAX, "there are too many");
         names[name_n++] = name;

@@ -222,7 +222,7 @@ static void add_tests(TCase *tcase)
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, where_it_is_refused_another_serves, 0, 2);
     tcase_add_test(tcase, strict_refuses_it);
-    if (!mechanism_find("io_uring")->available())
+    if (!mechanism_available(mechanism_find("io_uring")))
         return;
     tcase_add_test(tcase, every_byte_comes_back_over_a_reload);
     tcase_add_test(tcase, a_close_waits_for_its_output);

@@ -29,7 +29,7 @@ static struct fixture *start_ring(uint32_t n)
 {
     const struct mechanism *mechanism = mechanism_find("io_uring");
 
-    if (!mechanism->available())
+    if (!mechanism_available(mechanism))
         exit(EXIT_SUCCESS); /* the kernel refuses io_uring: no test is possible */
     return contract_start_with(mechanism, (struct mechanism_values) { { 64, BUFFERS } }, n, NULL);
 }

@@ -109,13 +109,14 @@ START_TEST(mechanisms_are_found_by_name)
     int n = 0;
 
     ck_assert_ptr_nonnull(best);
-    ck_assert(best->available());
+    ck_assert(mechanism_available(best));
     ck_assert_ptr_null(mechanism_find("no such"));
     ck_assert_ptr_null(mechanism_find(""));
     for (; mechanism_table[n] != NULL; n++) {
         mechanism_check(mechanism_table[n]);
         ck_assert_ptr_eq(mechanism_find(mechanism_table[n]->name), mechanism_table[n]);
-        if (first == NULL && mechanism_table[n]->available() && !mechanism_table[n]->by_use_alone)
+        if (first == NULL && mechanism_available(mechanism_table[n]) &&
+            !mechanism_table[n]->by_use_alone)
             first = mechanism_table[n];
     }
     ck_assert_ptr_eq(best, first);

@@ -6,8 +6,6 @@
 
 #include "event/loop.h"
 
-#include <unistd.h>
-
 /* The posix flavour compiles epoll.c for plays alone. */
 extern const struct mechanism mechanism_epoll;
 
@@ -29,16 +27,13 @@ static void pause_at_random(uint32_t calls)
         play_process_yield(running());
 }
 
-/* The epoll descriptor is known to epoll.c alone: the lowest free number. */
 static int init(struct loop *loop, const int64_t *options)
 {
     struct play_process *process = running();
 
-    process->wakeups = dup(STDERR_FILENO);
-    test_require(process->wakeups != -1);
-    close(process->wakeups);
     if (mechanism_epoll.init(loop, options) == -1)
         return -1;
+    process->wakeups = loop->mechanism_fd;
     play_process_pass(process, PLAY_PASSES_WAKEUPS, &process->wakeups, 1);
     return 0;
 }

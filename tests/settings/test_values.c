@@ -400,7 +400,7 @@ START_TEST(each_mechanism_can_be_chosen)
 
     loading_begin(&loading);
     for (int i = 0; mechanism_table[i] != NULL; i++) {
-        if (!mechanism_table[i]->available())
+        if (!mechanism_available(mechanism_table[i]))
             continue;
         snprintf(text, sizeof(text), "events { use %s; }", mechanism_table[i]->name);
         accept_text(&loading, text, "");

@@ -8,7 +8,6 @@
  * have changed; a change undone by then is not written at all. The kernel reports descriptors
  * alone: `entries`, by descriptor, has the slot and its generation. Closing a descriptor does not
  * take it out of the set, so that a new source's entry begins with a removal. */
-#include "base/check.h"
 #include "event/loop.h"
 
 #include <assert.h>
@@ -21,8 +20,6 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#define DEVPOLL_KIND KIND('d', 'e', 'v', 'p')
 
 #define DEVICE "/dev/poll"
 
@@ -37,8 +34,6 @@ struct entry {
 };
 
 struct devpoll_state {
-    unsigned kind;
-    int fd;
     int first_changed; /* a list of entries; -1: empty */
     int changed_n, changes_max;
     int events_max;
@@ -53,23 +48,12 @@ static int open_device(void)
     return open(DEVICE, O_RDWR | O_CLOEXEC);
 }
 
-static bool devpoll_available(void)
-{
-    int fd = open_device();
-
-    if (fd == -1)
-        return false;
-    close(fd);
-    return true;
-}
-
 /* Returns how many events a wait asks for: the kernel refuses to tell more than there could be
  * descriptors. */
 static int limit_events(int64_t n)
 {
     struct rlimit limits;
 
-    assert(n >= 1 && n <= INT_MAX);
     if (getrlimit(RLIMIT_NOFILE, &limits) == 0 && limits.rlim_cur > 1 &&
         limits.rlim_cur <= (rlim_t)n)
         n = (int64_t)limits.rlim_cur - 1;
@@ -78,24 +62,15 @@ static int limit_events(int64_t n)
 
 static int devpoll_init(struct loop *loop, const int64_t *options)
 {
-    struct devpoll_state *state = calloc(1, sizeof(*state));
+    struct devpoll_state *state = loop->mechanism_state;
 
-    if (state == NULL)
-        return -1;
-    *state = (struct devpoll_state) {
-        .kind = DEVPOLL_KIND,
-        .first_changed = -1,
-        .changes_max = limit_events(options[0]),
-        .events_max = limit_events(options[1]),
-        .fd = open_device(),
-    };
+    state->first_changed = -1;
+    state->changes_max = limit_events(options[0]);
+    state->events_max = limit_events(options[1]);
     state->changes = malloc((size_t)state->changes_max * sizeof(*state->changes));
     state->events = malloc((size_t)state->events_max * sizeof(*state->events));
-    loop->mechanism_state = state;
-    if (state->fd == -1 || state->changes == NULL || state->events == NULL) {
-        loop->mechanism->done(loop);
+    if (state->changes == NULL || state->events == NULL)
         return -1;
-    }
     for (int i = 0; i < state->events_max; i++)
         state->events[i].fd = -1;
     return 0;
@@ -104,24 +79,16 @@ static int devpoll_init(struct loop *loop, const int64_t *options)
 static void devpoll_done(struct loop *loop)
 {
     struct devpoll_state *state = loop->mechanism_state;
-    int error = errno;
 
-    CHECK_KIND(state, DEVPOLL_KIND);
-    if (state->fd != -1)
-        close(state->fd);
-    state->kind = 0;
     free(state->entries);
     free(state->changes);
     free(state->events);
-    free(state);
-    loop->mechanism_state = NULL;
-    errno = error; /* a failed init()'s */
 }
 
 /* ---- Changes ---- */
 
 /* Returns the descriptor's entry, after making room; NULL without memory. */
-static struct entry *entry_of(struct devpoll_state *state, int fd)
+static struct entry *entry_at(struct devpoll_state *state, int fd)
 {
     struct entry *entries;
     int n = state->entry_n > 0 ? state->entry_n : 64;
@@ -153,7 +120,7 @@ static bool write_changes(struct loop *loop, int n)
         return true;
     debug_loop(loop, "devpoll writes %d changes", n);
     do
-        written = write(state->fd, state->changes, size);
+        written = write(loop->mechanism_fd, state->changes, size);
     while (written == -1 && errno == EINTR);
     if (written == (ssize_t)size)
         return true;
@@ -196,7 +163,7 @@ static bool change_entry(struct loop *loop, int *n, int fd)
 }
 
 /* Brings the kernel's set up to date; false after loop_fail(). */
-static bool flush_changes(struct loop *loop)
+static bool update_set(struct loop *loop)
 {
     struct devpoll_state *state = loop->mechanism_state;
     int n = 0;
@@ -224,27 +191,21 @@ static void note_change(struct loop *loop, int fd)
     if (entry->changed)
         return;
     if (state->changed_n >= state->changes_max)
-        flush_changes(loop);
+        update_set(loop);
     entry->changed = true;
     entry->next = state->first_changed;
     state->first_changed = fd;
     state->changed_n++;
 }
 
-static short events_of(enum event_direction direction)
-{
-    return direction == EVENT_READ ? POLLIN : POLLOUT;
-}
-
-static int want(struct loop *loop, struct source *source, short events)
+static int add_wanted(struct loop *loop, struct source *source, short events)
 {
     struct devpoll_state *state = loop->mechanism_state;
     uint32_t slot = source_index(&loop->sources, source);
     struct entry *entry;
 
-    CHECK_KIND(state, DEVPOLL_KIND);
     assert(source->fd != -1 && source->in_use);
-    entry = entry_of(state, source->fd);
+    entry = entry_at(state, source->fd);
     if (entry == NULL)
         return -1;
     if (entry->slot != slot || entry->generation != source->generation) {
@@ -258,11 +219,10 @@ static int want(struct loop *loop, struct source *source, short events)
     return 0;
 }
 
-static void want_no_more(struct loop *loop, struct source *source, short events)
+static void drop_wanted(struct loop *loop, struct source *source, short events)
 {
     struct devpoll_state *state = loop->mechanism_state;
 
-    CHECK_KIND(state, DEVPOLL_KIND);
     if (source->fd >= state->entry_n || (state->entries[source->fd].wanted & events) == 0)
         return;
     if (state->entries[source->fd].slot != source_index(&loop->sources, source))
@@ -273,25 +233,25 @@ static void want_no_more(struct loop *loop, struct source *source, short events)
 
 static int devpoll_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    return want(loop, source, events_of(direction));
+    return add_wanted(loop, source, loop_poll_flag(direction));
 }
 
 static int devpoll_del(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    want_no_more(loop, source, events_of(direction));
+    drop_wanted(loop, source, loop_poll_flag(direction));
     return 0;
 }
 
 static int devpoll_del_conn(struct loop *loop, struct source *source, bool closing)
 {
     (void)closing;
-    want_no_more(loop, source, POLLIN | POLLOUT);
+    drop_wanted(loop, source, POLLIN | POLLOUT);
     return 0;
 }
 
 /* ---- The wait ---- */
 
-static void report_event(struct loop *loop, const struct pollfd *event)
+static void report_pollfd(struct loop *loop, const struct pollfd *event)
 {
     struct devpoll_state *state = loop->mechanism_state;
     short revents = event->revents, wanted;
@@ -308,23 +268,14 @@ static void report_event(struct loop *loop, const struct pollfd *event)
     debug_flags(loop, source, "/dev/poll reports", (uint16_t)revents, debug_poll_words);
     if ((revents & POLLNVAL) && !loop_report_closed(loop, source, DEVICE, DEVICE ": ioctl"))
         return;
-    if (revents & POLLHUP)
-        source->eof = true;
-    if (revents & (POLLERR | POLLHUP | POLLNVAL))
-        revents |= POLLIN | POLLOUT; /* the owner finds out the cause by trying */
-
     wanted = entry->wanted;
     if (revents & POLLNVAL) /* an inactive owner is told once */
-        want_no_more(loop, source, POLLIN | POLLOUT);
-    revents &= wanted;
-    if (revents & POLLIN)
-        loop_report(loop, source, EVENT_READ);
-    if (revents & POLLOUT)
-        loop_report(loop, source, EVENT_WRITE);
+        drop_wanted(loop, source, POLLIN | POLLOUT);
+    loop_report_polled(loop, source, revents, wanted);
 }
 
 /* Reports n events, and clears them: an entry not filled in by a later wait is noticed. */
-static void report_events(struct loop *loop, int n)
+static void report_pollfds(struct loop *loop, int n)
 {
     struct devpoll_state *state = loop->mechanism_state;
     int in_vain = 0;
@@ -336,7 +287,7 @@ static void report_events(struct loop *loop, int n)
         if (event.fd == -1)
             in_vain++;
         else
-            report_event(loop, &event);
+            report_pollfd(loop, &event);
     }
     if (n > state->events_max)
         in_vain += n - state->events_max;
@@ -348,23 +299,21 @@ static void report_events(struct loop *loop, int n)
 static void devpoll_process_events(struct loop *loop, int timeout)
 {
     struct devpoll_state *state = loop->mechanism_state;
-    struct dvpoll wait;
-    sigset_t blocked;
-    int n;
-
-    CHECK_KIND(state, DEVPOLL_KIND);
-    if (state->first_changed != -1 && !flush_changes(loop))
-        return;
-    wait = (struct dvpoll) {
+    struct dvpoll wait = {
         .dp_fds = state->events,
         .dp_nfds = (nfds_t)state->events_max,
         .dp_timeout = timeout,
     };
+    sigset_t blocked;
+    int n;
+
+    if (state->first_changed != -1 && !update_set(loop))
+        return;
     loop_let_signals(loop, &blocked);
-    n = ioctl(state->fd, DP_POLL, &wait);
+    n = ioctl(loop->mechanism_fd, DP_POLL, &wait);
     loop_hold_signals(loop, &blocked);
     if (n > 0)
-        report_events(loop, n);
+        report_pollfds(loop, n);
     else
         loop_check_wait(loop, DEVICE ": ioctl", n, timeout);
 }
@@ -374,7 +323,8 @@ const struct mechanism mechanism_devpoll = {
     .options = { { .name = "devpoll_changes", .least = 1, .greatest = 65536, .initial = 32 },
         { .name = "devpoll_events", .least = 1, .greatest = 65536, .initial = 32 } },
     .io = &io_socket,
-    .available = devpoll_available,
+    .state_size = sizeof(struct devpoll_state),
+    .open = open_device,
     .init = devpoll_init,
     .done = devpoll_done,
     .add = devpoll_add,

@@ -2,18 +2,14 @@
 /* epoll(7): connections edge-triggered and registered once a direction, listeners level-triggered,
  * exclusive where several workers wait for one. The kernel's data of an event is the slot's index
  * and generation, so that an event of a slot's earlier use is never reported. */
-#include "base/check.h"
 #include "event/loop.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #define READ_EVENTS (EPOLLIN | EPOLLRDHUP)
-
-#define EPOLL_KIND KIND('e', 'p', 'o', 'l')
 
 /* Words of debug lines. */
 static const struct debug_flag flag_words[] = {
@@ -33,55 +29,29 @@ static const char *const operation_words[] = {
 };
 
 struct epoll_state {
-    unsigned kind;
-    int fd;
     int events_n;
     bool haunted;              /* reports what nobody watches any more */
     struct epoll_event change; /* the latest that the kernel was told */
-    struct epoll_event events[];
+    struct epoll_event *events;
 };
 
-static bool epoll_available(void)
+static int epoll_open(void)
 {
-    int fd = epoll_create1(EPOLL_CLOEXEC);
-
-    if (fd == -1)
-        return false;
-    close(fd);
-    return true;
+    return epoll_create1(EPOLL_CLOEXEC);
 }
 
 static int epoll_init(struct loop *loop, const int64_t *options)
 {
-    int64_t events_n = options[0];
-    struct epoll_state *state;
+    struct epoll_state *state = loop->mechanism_state;
 
-    assert(events_n >= 1 && events_n <= INT_MAX);
-    state = malloc(sizeof(*state) + (size_t)events_n * sizeof(struct epoll_event));
-
-    if (state == NULL)
-        return -1;
-    state->kind = EPOLL_KIND;
-    state->haunted = false;
-    state->events_n = (int)events_n;
-    state->fd = epoll_create1(EPOLL_CLOEXEC);
-    if (state->fd == -1) {
-        free(state);
-        return -1;
-    }
-    loop->mechanism_state = state;
-    return 0;
+    state->events_n = (int)options[0];
+    state->events = malloc((size_t)options[0] * sizeof(*state->events));
+    return state->events == NULL ? -1 : 0;
 }
 
 static void epoll_done(struct loop *loop)
 {
-    struct epoll_state *state = loop->mechanism_state;
-
-    CHECK_KIND(state, EPOLL_KIND);
-    close(state->fd);
-    state->kind = 0;
-    free(state);
-    loop->mechanism_state = NULL;
+    free(((struct epoll_state *)loop->mechanism_state)->events);
 }
 
 static int control_epoll(struct loop *loop, struct source *source, int operation, uint32_t events)
@@ -89,17 +59,16 @@ static int control_epoll(struct loop *loop, struct source *source, int operation
     struct epoll_state *state = loop->mechanism_state;
     uint64_t index = source_index(&loop->sources, source);
 
-    CHECK_KIND(state, EPOLL_KIND);
     assert(source->fd != -1 && source->in_use);
     debug_flags(loop, source, operation_words[operation], events, flag_words);
     state->change = (struct epoll_event) {
         .events = events,
         .data.u64 = (uint64_t)source->generation << 32 | index,
     };
-    return epoll_ctl(state->fd, operation, source->fd, &state->change);
+    return epoll_ctl(loop->mechanism_fd, operation, source->fd, &state->change);
 }
 
-static uint32_t events_of(const struct source *source, bool read, bool write)
+static uint32_t epoll_flags(const struct source *source, bool read, bool write)
 {
     return (read ? READ_EVENTS : 0) | (write ? EPOLLOUT : 0) | (source->level ? 0 : EPOLLET);
 }
@@ -109,7 +78,7 @@ static int epoll_add(struct loop *loop, struct source *source, enum event_direct
     bool other = source->events[!direction].active;
 
     return control_epoll(loop, source, other ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
-        events_of(source, other || direction == EVENT_READ, other || direction == EVENT_WRITE));
+        epoll_flags(source, other || direction == EVENT_READ, other || direction == EVENT_WRITE));
 }
 
 static int epoll_del(struct loop *loop, struct source *source, enum event_direction direction)
@@ -117,12 +86,12 @@ static int epoll_del(struct loop *loop, struct source *source, enum event_direct
     if (!source->events[!direction].active)
         return control_epoll(loop, source, EPOLL_CTL_DEL, 0);
     return control_epoll(loop, source, EPOLL_CTL_MOD,
-        events_of(source, direction != EVENT_READ, direction != EVENT_WRITE));
+        epoll_flags(source, direction != EVENT_READ, direction != EVENT_WRITE));
 }
 
 static int epoll_add_conn(struct loop *loop, struct source *source)
 {
-    return control_epoll(loop, source, EPOLL_CTL_ADD, events_of(source, true, true));
+    return control_epoll(loop, source, EPOLL_CTL_ADD, epoll_flags(source, true, true));
 }
 
 static int epoll_del_conn(struct loop *loop, struct source *source, bool closing)
@@ -149,7 +118,7 @@ static int epoll_del_listener(struct loop *loop, struct source *source)
 }
 
 /* Notes an end or an error; returns the events for the owner to find out by trying. */
-static uint32_t note_end(struct loop *loop, struct source *source, uint32_t events)
+static uint32_t note_epoll_end(struct loop *loop, struct source *source, uint32_t events)
 {
     if (events & (EPOLLRDHUP | EPOLLHUP))
         source->eof = true;
@@ -174,7 +143,7 @@ static bool fill_set(struct loop *loop)
         if (source->listening)
             events = listener_events(source->position != 0);
         else if (read || write)
-            events = events_of(source, read, write);
+            events = epoll_flags(source, read, write);
         if (events != 0 && control_epoll(loop, source, EPOLL_CTL_ADD, events) == -1 &&
             errno != EBADF)
             return false;
@@ -186,19 +155,19 @@ static bool fill_set(struct loop *loop)
 static COLD void renew_set(struct loop *loop)
 {
     struct epoll_state *state = loop->mechanism_state;
-    int old = state->fd, new = epoll_create1(EPOLL_CLOEXEC);
+    int old = loop->mechanism_fd, new = epoll_open();
 
     state->haunted = false;
     if (new == -1)
         return;
     debug_loop(loop, "epoll reports what has gone: a new set is made");
-    state->fd = new;
+    loop->mechanism_fd = new;
     if (!fill_set(loop))
-        state->fd = old;
-    close(state->fd == old ? new : old);
+        loop->mechanism_fd = old;
+    close(loop->mechanism_fd == old ? new : old);
 }
 
-static inline void report_event(struct loop *loop, const struct epoll_event *event)
+static inline void report_epoll_event(struct loop *loop, const struct epoll_event *event)
 {
     struct epoll_state *state = loop->mechanism_state;
     uint32_t events = event->events;
@@ -213,7 +182,7 @@ static inline void report_event(struct loop *loop, const struct epoll_event *eve
     }
     debug_flags(loop, source, "epoll reports", events, flag_words);
     if (unlikely(events & ~(uint32_t)(EPOLLIN | EPOLLOUT)))
-        events = note_end(loop, source, events);
+        events = note_epoll_end(loop, source, events);
     if (events & EPOLLIN)
         loop_report(loop, source, EVENT_READ);
     if (events & EPOLLOUT)
@@ -223,14 +192,13 @@ static inline void report_event(struct loop *loop, const struct epoll_event *eve
 static void epoll_process_events(struct loop *loop, int timeout)
 {
     struct epoll_state *state = loop->mechanism_state;
-    int n;
+    struct epoll_event *events = state->events;
+    int n = epoll_pwait(loop->mechanism_fd, events, state->events_n, timeout, loop->wait_mask);
 
-    CHECK_KIND(state, EPOLL_KIND);
-    n = epoll_pwait(state->fd, state->events, state->events_n, timeout, loop->wait_mask);
     if (n <= 0)
         loop_check_wait(loop, "epoll_pwait", n, timeout);
     for (int i = 0; i < n; i++)
-        report_event(loop, &state->events[i]);
+        report_epoll_event(loop, &events[i]);
     if (unlikely(state->haunted))
         renew_set(loop);
 }
@@ -246,7 +214,8 @@ const struct mechanism mechanism_epoll = {
     .tells_refused = true,
     .options = { { .name = "epoll_events", .least = 1, .greatest = 65536, .initial = 512 } },
     .io = &io_socket,
-    .available = epoll_available,
+    .state_size = sizeof(struct epoll_state),
+    .open = epoll_open,
     .init = epoll_init,
     .done = epoll_done,
     .add = epoll_add,

@@ -8,20 +8,14 @@
  * the sources to look at then: those that were reported, and those that were armed again. A pause
  * leaves the association alone, which reports once at most. The user pointer of an association is
  * the slot's index and generation. */
-#include "base/check.h"
 #include "event/loop.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <port.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-#define EVENTPORT_KIND KIND('e', 'v', 'p', 'o')
 
 static_assert(sizeof(void *) >= sizeof(uint64_t), "a user pointer has room for a generation");
 
@@ -29,8 +23,6 @@ static_assert(sizeof(void *) >= sizeof(uint64_t), "a user pointer has room for a
 #define RETRY_MS 100
 
 struct eventport_state {
-    unsigned kind;
-    int fd;
     uint32_t events_max;
     port_event_t *events; /* between two waits their sources are 0 */
     uint32_t pending_n;
@@ -41,74 +33,28 @@ struct eventport_state {
 
 /* ---- Life ---- */
 
-/* Makes a close-on-exec port. */
-static int open_port(void)
-{
-    int fd = port_create(), error;
-
-    if (fd == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) != -1)
-        return fd;
-    error = errno;
-    close(fd);
-    errno = error;
-    return -1;
-}
-
-static bool eventport_available(void)
-{
-    int fd = port_create();
-
-    if (fd == -1)
-        return false;
-    close(fd);
-    return true;
-}
-
 static int eventport_init(struct loop *loop, const int64_t *options)
 {
-    struct eventport_state *state = calloc(1, sizeof(*state));
+    struct eventport_state *state = loop->mechanism_state;
 
-    assert(options[0] >= 1 && options[0] <= INT_MAX);
-    if (state == NULL)
-        return -1;
-    state->kind = EVENTPORT_KIND;
-    state->fd = open_port();
     state->events_max = (uint32_t)options[0];
     state->events = calloc(state->events_max, sizeof(*state->events));
     state->pending = malloc(loop->sources.n * sizeof(*state->pending));
     state->associated = calloc(loop->sources.n, sizeof(*state->associated));
     atomic_init(&state->notified, false);
-    loop->mechanism_state = state;
-    if (state->fd != -1 && state->events != NULL && state->pending != NULL &&
-        state->associated != NULL)
-        return 0;
-    loop->mechanism->done(loop);
-    return -1;
+    return state->events == NULL || state->pending == NULL || state->associated == NULL ? -1 : 0;
 }
 
 static void eventport_done(struct loop *loop)
 {
     struct eventport_state *state = loop->mechanism_state;
-    int error = errno;
 
-    CHECK_KIND(state, EVENTPORT_KIND);
-    if (state->fd != -1)
-        close(state->fd);
-    state->kind = 0;
     free(state->events);
     free(state->pending);
     free(state->associated);
-    free(state);
-    loop->mechanism_state = NULL;
-    errno = error; /* a failed init()'s */
 }
 
 /* ---- Associations ---- */
-
-static short events_of(enum event_direction direction)
-{
-    return direction == EVENT_READ ? POLLIN : POLLOUT;
-}
 
 static void list_pending(struct loop *loop, struct source *source)
 {
@@ -144,11 +90,10 @@ static int associate(struct loop *loop, struct source *source, short events)
     uint32_t index = source_index(&loop->sources, source);
     uintptr_t user = (uintptr_t)source->generation << 32 | index;
 
-    CHECK_KIND(state, EVENTPORT_KIND);
     assert(source->fd != -1 && source->in_use && events != 0);
     debug_flags(loop, source, "port_associate() of", (uint16_t)events, debug_poll_words);
-    if (port_associate(state->fd, PORT_SOURCE_FD, (uintptr_t)source->fd, events, (void *)user) ==
-        -1)
+    if (port_associate(
+            loop->mechanism_fd, PORT_SOURCE_FD, (uintptr_t)source->fd, events, (void *)user) == -1)
         return -1;
     state->associated[index] = events;
     return 0;
@@ -159,11 +104,11 @@ static void dissociate(struct loop *loop, struct source *source)
     struct eventport_state *state = loop->mechanism_state;
     short *associated = &state->associated[source_index(&loop->sources, source)];
 
-    CHECK_KIND(state, EVENTPORT_KIND);
     if (*associated == 0)
         return;
     *associated = 0;
-    if (port_dissociate(state->fd, PORT_SOURCE_FD, (uintptr_t)source->fd) == -1 && errno != ENOENT)
+    if (port_dissociate(loop->mechanism_fd, PORT_SOURCE_FD, (uintptr_t)source->fd) == -1 &&
+        errno != ENOENT)
         log_write(loop->log, LEVEL_ALERT, errno, "port_dissociate() failed");
 }
 
@@ -172,10 +117,10 @@ static void dissociate(struct loop *loop, struct source *source)
 /* The first association is made at once, so that the owner hears of a refusal. */
 static int eventport_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    short events = events_of(direction);
+    short events = loop_poll_flag(direction);
 
     if (source->events[!direction].armed)
-        events |= events_of(!direction);
+        events |= loop_poll_flag(!direction);
     return associate(loop, source, events);
 }
 
@@ -198,8 +143,8 @@ static int eventport_del(struct loop *loop, struct source *source, enum event_di
 
     if (!source->events[!direction].active)
         return eventport_del_conn(loop, source, false);
-    if (associated & events_of(!direction))
-        return associate(loop, source, events_of(!direction));
+    if (associated & loop_poll_flag(!direction))
+        return associate(loop, source, loop_poll_flag(!direction));
     dissociate(loop, source);
     return 0;
 }
@@ -220,7 +165,7 @@ static int eventport_add_conn(struct loop *loop, struct source *source)
 /* A port takes events of the program's own at any time. */
 static int eventport_start_notices(struct loop *loop)
 {
-    CHECK_KIND((struct eventport_state *)loop->mechanism_state, EVENTPORT_KIND);
+    (void)loop;
     return 0;
 }
 
@@ -229,10 +174,10 @@ static int eventport_notify(struct loop *loop)
 {
     struct eventport_state *state = loop->mechanism_state;
 
-    CHECK_KIND(state, EVENTPORT_KIND);
     if (atomic_exchange(&state->notified, true))
         return 0;
-    if (port_send(state->fd, 0, NULL) == 0 || errno == EAGAIN) /* full: the loop will wake */
+    if (port_send(loop->mechanism_fd, 0, NULL) == 0 ||
+        errno == EAGAIN) /* full: the loop will wake */
         return 0;
     atomic_store(&state->notified, false);
     return -1;
@@ -269,7 +214,7 @@ static bool renew_association(struct loop *loop, struct source *source, bool *do
         const struct event *event = &source->events[direction];
 
         if (event->armed && event->queue == QUEUE_NONE)
-            needed |= events_of(direction);
+            needed |= loop_poll_flag(direction);
         else if (event->armed)
             *done = false; /* look again when the event has run */
     }
@@ -315,18 +260,12 @@ static void report_descriptor(struct loop *loop, const port_event_t *event)
     debug_flags(loop, source, "eventport reports", (uint16_t)events, debug_poll_words);
     state->associated[(uint32_t)user] = 0;
     list_pending(loop, source);
-    if (events & POLLHUP)
-        source->eof = true;
-    if (events & (POLLERR | POLLHUP | POLLNVAL))
-        events |= POLLIN | POLLOUT; /* the owner finds out the cause by trying */
-
-    if ((events & POLLIN) && (source->events[EVENT_READ].active || source->listening))
-        loop_report(loop, source, EVENT_READ);
-    if ((events & POLLOUT) && source->events[EVENT_WRITE].active)
-        loop_report(loop, source, EVENT_WRITE);
+    loop_report_polled(loop, source, events,
+        (source->events[EVENT_READ].active || source->listening ? POLLIN : 0) |
+            (source->events[EVENT_WRITE].active ? POLLOUT : 0));
 }
 
-static void report_event(struct loop *loop, const port_event_t *event)
+static void report_port_event(struct loop *loop, const port_event_t *event)
 {
     struct eventport_state *state = loop->mechanism_state;
 
@@ -345,7 +284,7 @@ static void report_event(struct loop *loop, const port_event_t *event)
 }
 
 /* Reports the first n events from the kernel, and clears them; returns the count. */
-static uint32_t report_events(struct loop *loop, uint32_t n)
+static uint32_t report_port_events(struct loop *loop, uint32_t n)
 {
     struct eventport_state *state = loop->mechanism_state;
     uint32_t i;
@@ -354,7 +293,7 @@ static uint32_t report_events(struct loop *loop, uint32_t n)
         port_event_t event = state->events[i];
 
         state->events[i].portev_source = 0;
-        report_event(loop, &event);
+        report_port_event(loop, &event);
     }
     return i;
 }
@@ -370,15 +309,14 @@ static void eventport_process_events(struct loop *loop, int timeout)
     sigset_t blocked;
     int error = 0;
 
-    CHECK_KIND(state, EVENTPORT_KIND);
     if (state->pending_n > 0)
         timeout = renew_associations(loop, timeout);
     if (loop->wait_error != 0)
         return;
     limit = (struct timespec) { timeout / 1000, timeout % 1000 * 1000000L };
     loop_let_signals(loop, &blocked);
-    if (port_getn(state->fd, state->events, state->events_max, &n, timeout == -1 ? NULL : &limit) ==
-        -1)
+    if (port_getn(loop->mechanism_fd, state->events, state->events_max, &n,
+            timeout == -1 ? NULL : &limit) == -1)
         error = errno;
     loop_hold_signals(loop, &blocked);
 
@@ -386,7 +324,7 @@ static void eventport_process_events(struct loop *loop, int timeout)
         loop_fail(loop, "port_getn", error);
         return;
     }
-    reported = report_events(loop, n);
+    reported = report_port_events(loop, n);
     if (error == 0 && reported < n)
         log_write(loop->log, LEVEL_ALERT, 0, "port_getn() counted %u more ready than there are",
             n - reported);
@@ -399,7 +337,8 @@ const struct mechanism mechanism_eventport = {
     .forgets = true,
     .options = { { .name = "eventport_events", .least = 1, .greatest = 65536, .initial = 32 } },
     .io = &io_socket,
-    .available = eventport_available,
+    .state_size = sizeof(struct eventport_state),
+    .open = port_create,
     .init = eventport_init,
     .done = eventport_done,
     .add = eventport_add,

@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 
 /* The longest time that a descriptor closed by foreign code stays open in the kernel. */
 #define RENEW_MS 1000
@@ -17,38 +16,29 @@ enum { OPTION_ENTRIES, OPTION_BUFFERS }; /* in the order of the options */
 
 static int uring_init(struct loop *loop, const int64_t *options)
 {
-    struct ring *ring = calloc(1, sizeof(*ring));
-    int error;
+    struct ring *ring = loop->mechanism_state;
 
-    if (ring == NULL)
+    ring->loop = loop;
+    if (ring_open(ring, (unsigned)options[OPTION_ENTRIES], (unsigned)options[OPTION_BUFFERS]) == -1)
         return -1;
     ring->kind = RING_KIND;
-    ring->loop = loop;
-    if (ring_open(ring, (unsigned)options[OPTION_ENTRIES], (unsigned)options[OPTION_BUFFERS]) ==
-        -1) {
-        error = errno;
-        free(ring);
-        errno = error;
-        return -1;
-    }
-    loop->mechanism_state = ring;
     return 0;
 }
 
 static void uring_done(struct loop *loop)
 {
-    struct ring *ring = ring_of_loop(loop);
+    struct ring *ring = loop->mechanism_state;
 
+    if (ring->kind == 0) /* a failed init() */
+        return;
     ring_drain(ring);
     assert(ring->in_use_n == 0 && ring->busy_n == 0 && ring->held_n == 0);
     ring_close(ring);
     ring->kind = 0;
-    free(ring);
-    loop->mechanism_state = NULL;
 }
 
 /* Adds and enables a direction. */
-static int want(struct loop *loop, struct source *source, enum event_direction direction)
+static int add_wish(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct ring *ring = ring_of_loop(loop);
     struct ring_watch *watch = ring_watch_get(ring, source);
@@ -104,7 +94,7 @@ static int uring_add_listener(struct loop *loop, struct source *source, bool exc
     if (watch == NULL)
         return -1;
     watch->listening = true;
-    return want(loop, source, EVENT_READ);
+    return add_wish(loop, source, EVENT_READ);
 }
 
 static int uring_del_listener(struct loop *loop, struct source *source)
@@ -174,12 +164,13 @@ const struct mechanism mechanism_io_uring = {
     .options = { { .name = "io_uring_entries", .least = 1, .greatest = 32768, .initial = 256 },
         { .name = "io_uring_buffers", .least = 1, .greatest = 32768, .initial = 256 } },
     .io = &ring_io,
+    .state_size = sizeof(struct ring),
     .available = ring_is_possible,
     .init = uring_init,
     .done = uring_done,
-    .add = want,
+    .add = add_wish,
     .del = uring_del,
-    .enable = want,
+    .enable = add_wish,
     .disable = pause_direction,
     .del_conn = uring_del_conn,
     .add_listener = uring_add_listener,

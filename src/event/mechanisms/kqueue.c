@@ -3,18 +3,12 @@
  * Changes wait in a list, sent to the kernel with the next wait or when full; the kernel applies
  * the changes in order before looking for events. Closing a descriptor removes the filters; listed
  * changes are dropped before, or they would change the filters of a reused descriptor number. */
-#include "base/check.h"
 #include "event/loop.h"
 #include "event/mechanisms/kqueue_told.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <sys/event.h>
-#include <unistd.h>
-
-#define KQUEUE_KIND KIND('k', 'q', 'u', 'e')
 
 /* Changes sent at once without a wait. */
 #define RECEIPTS_MAX 32
@@ -50,67 +44,34 @@ typedef __typeof__(((struct kevent *)NULL)->udata) user_data;
 
 struct kqueue_state {
     struct kqueue_telling telling; /* the first member: `io_state` of the sources */
-    unsigned kind;
-    int fd;
     int events_max;
     uint32_t changes_max;
     uint32_t change_n;
     struct kevent *changes;
-    struct kevent events[];
+    struct kevent *events;
 };
-
-static bool kqueue_available(void)
-{
-    int fd = kqueue();
-
-    if (fd == -1)
-        return false;
-    close(fd);
-    return true;
-}
 
 static int kqueue_init(struct loop *loop, const int64_t *options)
 {
-    int64_t changes_max = options[0], events_max = options[1];
-    struct kqueue_state *state;
+    struct kqueue_state *state = loop->mechanism_state;
 
-    assert(changes_max >= 1 && changes_max <= POSITION_MAX);
-    assert(events_max >= 1 && events_max <= INT_MAX);
     assert(loop->sources.n - 1 <= INDEX_MASK);
-    state = malloc(sizeof(*state) + (size_t)events_max * sizeof(struct kevent));
-    if (state == NULL)
+    state->changes_max = (uint32_t)options[0];
+    state->events_max = (int)options[1];
+    state->changes = malloc((size_t)options[0] * sizeof(*state->changes));
+    state->events = malloc((size_t)options[1] * sizeof(*state->events));
+    if (kqueue_telling_init(&state->telling, &loop->sources) == -1)
         return -1;
-    state->kind = KQUEUE_KIND;
-    state->events_max = (int)events_max;
-    state->changes_max = (uint32_t)changes_max;
-    state->change_n = 0;
-    state->changes = malloc((size_t)changes_max * sizeof(struct kevent));
-    state->fd = kqueue_telling_init(&state->telling, &loop->sources) == 0 && state->changes != NULL
-                    ? kqueue()
-                    : -1;
-    if (state->fd == -1 || fcntl(state->fd, F_SETFD, FD_CLOEXEC) == -1) {
-        if (state->fd != -1)
-            close(state->fd);
-        kqueue_telling_done(&state->telling);
-        free(state->changes);
-        free(state);
-        return -1;
-    }
-    loop->mechanism_state = state;
-    return 0;
+    return state->changes == NULL || state->events == NULL ? -1 : 0;
 }
 
 static void kqueue_done(struct loop *loop)
 {
     struct kqueue_state *state = loop->mechanism_state;
 
-    CHECK_KIND(state, KQUEUE_KIND);
-    close(state->fd);
-    state->kind = 0;
     kqueue_telling_done(&state->telling);
     free(state->changes);
-    free(state);
-    loop->mechanism_state = NULL;
+    free(state->events);
 }
 
 static uintptr_t tag_of(const struct loop *loop, const struct source *source)
@@ -121,7 +82,7 @@ static uintptr_t tag_of(const struct loop *loop, const struct source *source)
 }
 
 /* Returns the source of an event; NULL where the event is of the slot's earlier use. */
-static struct source *find_source(const struct loop *loop, const struct kevent *event)
+static struct source *find_event_source(const struct loop *loop, const struct kevent *event)
 {
     uintptr_t tag = (uintptr_t)event->udata;
     struct source *source;
@@ -145,7 +106,7 @@ static unsigned shift_of(enum event_direction direction)
     return direction == EVENT_READ ? 0 : POSITION_BITS;
 }
 
-static bool is_watched(const struct source *source, enum event_direction direction)
+static bool filter_is_watched(const struct source *source, enum event_direction direction)
 {
     return source->events[direction].active || (source->listening && direction == EVENT_READ);
 }
@@ -157,7 +118,7 @@ static void report_error(struct loop *loop, const struct kevent *event, struct s
 {
     int error = (int)event->data;
 
-    if (error == 0 || source == NULL || !is_watched(source, direction))
+    if (error == 0 || source == NULL || !filter_is_watched(source, direction))
         return;
     log_write(
         loop->log, LEVEL_ALERT, error, "kevent() cannot watch descriptor %d", (int)event->ident);
@@ -171,7 +132,8 @@ static void report_error(struct loop *loop, const struct kevent *event, struct s
 
 /* Data may lie before the peer's end. The owner gets the error in fflags after the data; without an
  * error the end of the writing direction may be our own. */
-static void note_end(struct kqueue_state *state, struct source *source, const struct kevent *event)
+static void note_filter_end(
+    struct kqueue_state *state, struct source *source, const struct kevent *event)
 {
     enum event_direction direction = event->filter == EVFILT_WRITE ? EVENT_WRITE : EVENT_READ;
 
@@ -180,7 +142,7 @@ static void note_end(struct kqueue_state *state, struct source *source, const st
     kqueue_tell_end(&state->telling, source, direction, event->data, (int)event->fflags);
 }
 
-static void report_event(struct loop *loop, const struct kevent *event)
+static void report_kevent(struct loop *loop, const struct kevent *event)
 {
     enum event_direction direction = event->filter == EVFILT_WRITE ? EVENT_WRITE : EVENT_READ;
     struct kqueue_state *state = loop->mechanism_state;
@@ -194,17 +156,17 @@ static void report_event(struct loop *loop, const struct kevent *event)
         loop_report_own(loop, loop->ticker);
         return;
     }
-    source = find_source(loop, event);
+    source = find_event_source(loop, event);
     if (event->flags & EV_ERROR) {
         report_error(loop, event, source, direction);
         return;
     }
-    if (source == NULL || !is_watched(source, direction))
+    if (source == NULL || !filter_is_watched(source, direction))
         return;
     debug_source(loop, source, "kqueue reports %s, data %jd%s", debug_direction(direction),
         (intmax_t)event->data, event->flags & EV_EOF ? ", eof" : "");
     if (event->flags & EV_EOF)
-        note_end(state, source, event);
+        note_filter_end(state, source, event);
     else if (source->listening)
         kqueue_tell_clients(&state->telling, source, event->data);
     loop_report(loop, source, direction);
@@ -222,7 +184,7 @@ static void compact_changes(struct kqueue_state *state)
 }
 
 /* Sends the changes without a wait. EV_RECEIPT keeps events away. */
-static void flush_changes(struct loop *loop)
+static void send_changes(struct loop *loop)
 {
     static const struct timespec no_time = { 0, 0 };
     struct kqueue_state *state = loop->mechanism_state;
@@ -236,11 +198,11 @@ static void flush_changes(struct loop *loop)
 
         for (; n < RECEIPTS_MAX && at < state->change_n; n++, at++)
             changes[n].flags |= EV_RECEIPT;
-        got = kevent(state->fd, changes, n, receipts, n, &no_time);
+        got = kevent(loop->mechanism_fd, changes, n, receipts, n, &no_time);
         if (got == -1 && errno != EINTR) /* the changes are applied when a signal comes */
             loop_fail(loop, "kevent", errno);
         for (int i = 0; i < got; i++)
-            report_event(loop, &receipts[i]);
+            report_kevent(loop, &receipts[i]);
     }
     state->change_n = 0;
 }
@@ -254,7 +216,6 @@ static struct kevent *find_change(
     uint32_t position = source->position >> shift_of(direction) & (UINT32_MAX >> POSITION_BITS);
     struct kevent *change;
 
-    CHECK_KIND(state, KQUEUE_KIND);
     if (position == 0 || position > state->change_n)
         return NULL;
     change = &state->changes[position - 1];
@@ -270,10 +231,9 @@ static struct kevent *add_change(
     struct kqueue_state *state = loop->mechanism_state;
     uint32_t other = UINT32_MAX >> POSITION_BITS << shift_of(!direction);
 
-    CHECK_KIND(state, KQUEUE_KIND);
     assert(source->fd != -1 && source->in_use);
     if (state->change_n == state->changes_max)
-        flush_changes(loop);
+        send_changes(loop);
     state->changes[state->change_n++] = (struct kevent) {
         .ident = (uintptr_t)source->fd,
         .filter = (short)filter_of(direction),
@@ -328,34 +288,31 @@ static int kqueue_del(struct loop *loop, struct source *source, enum event_direc
     return 0;
 }
 
-static int kqueue_enable(struct loop *loop, struct source *source, enum event_direction direction)
+/* Enables or disables a filter, by the listed change where there is one. */
+static int change_filter(
+    struct loop *loop, struct source *source, enum event_direction direction, unsigned flag)
 {
     struct kevent *change = find_change(loop, source, direction);
 
-    if (change == NULL)
-        add_change(loop, source, direction, EV_ENABLE);
-    else if (change->flags & EV_ADD)
-        change->flags &= (unsigned short)~EV_DISABLE;
-    else
-        change->flags = EV_ENABLE;
-    if (change != NULL)
-        debug_flags(loop, source, filter_words[direction], change->flags, change_words);
+    if (change == NULL) {
+        add_change(loop, source, direction, flag);
+        return 0;
+    }
+    if (change->flags & EV_ADD)
+        flag = (change->flags & ~(unsigned)EV_DISABLE) | (flag & EV_DISABLE);
+    change->flags = (unsigned short)flag;
+    debug_flags(loop, source, filter_words[direction], flag, change_words);
     return 0;
+}
+
+static int kqueue_enable(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    return change_filter(loop, source, direction, EV_ENABLE);
 }
 
 static int kqueue_disable(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    struct kevent *change = find_change(loop, source, direction);
-
-    if (change == NULL)
-        add_change(loop, source, direction, EV_DISABLE);
-    else if (change->flags & EV_ADD)
-        change->flags |= EV_DISABLE;
-    else
-        change->flags = EV_DISABLE;
-    if (change != NULL)
-        debug_flags(loop, source, filter_words[direction], change->flags, change_words);
-    return 0;
+    return change_filter(loop, source, direction, EV_DISABLE);
 }
 
 static int kqueue_del_conn(struct loop *loop, struct source *source, bool closing)
@@ -387,10 +344,7 @@ static int kqueue_del_listener(struct loop *loop, struct source *source)
 
 static int change_own(struct loop *loop, struct kevent change)
 {
-    struct kqueue_state *state = loop->mechanism_state;
-
-    CHECK_KIND(state, KQUEUE_KIND);
-    return kevent(state->fd, &change, 1, NULL, 0, NULL);
+    return kevent(loop->mechanism_fd, &change, 1, NULL, 0, NULL);
 }
 
 static int kqueue_start_notices(struct loop *loop)
@@ -420,15 +374,14 @@ static void kqueue_process_events(struct loop *loop, int timeout)
     sigset_t blocked;
     int n, error;
 
-    CHECK_KIND(state, KQUEUE_KIND);
     if (state->change_n > (uint32_t)state->events_max) /* an event for every failure */
-        flush_changes(loop);
+        send_changes(loop);
     compact_changes(state);
     kqueue_telling_begin_wait(&state->telling);
     debug_loop(loop, "kevent() takes %u changes", (unsigned)state->change_n);
     loop_let_signals(loop, &blocked);
-    n = kevent(state->fd, state->changes, (int)state->change_n, state->events, state->events_max,
-        timeout == -1 ? NULL : &limit);
+    n = kevent(loop->mechanism_fd, state->changes, (int)state->change_n, state->events,
+        state->events_max, timeout == -1 ? NULL : &limit);
     error = errno;
     loop_hold_signals(loop, &blocked);
     state->change_n = 0; /* applied, even if a signal has ended the wait */
@@ -436,7 +389,7 @@ static void kqueue_process_events(struct loop *loop, int timeout)
     if (n <= 0)
         loop_check_wait(loop, "kevent", n, timeout);
     for (int i = 0; i < n; i++)
-        report_event(loop, &state->events[i]);
+        report_kevent(loop, &state->events[i]);
 }
 
 const struct mechanism mechanism_kqueue = {
@@ -448,7 +401,8 @@ const struct mechanism mechanism_kqueue = {
         { .name = "kqueue_events", .least = 1, .greatest = 65536, .initial = 512 },
     },
     .io = &kqueue_io,
-    .available = kqueue_available,
+    .state_size = sizeof(struct kqueue_state),
+    .open = kqueue,
     .init = kqueue_init,
     .done = kqueue_done,
     .add = kqueue_add,

@@ -37,7 +37,6 @@ int kqueue_telling_init(struct kqueue_telling *telling, const struct source_tabl
 
 void kqueue_telling_done(struct kqueue_telling *telling)
 {
-    CHECK_KIND(telling, KQUEUE_TELLING_KIND);
     free(telling->told);
     telling->kind = 0;
 }

@@ -3,7 +3,6 @@
  * its place, counted from 1; 0: not watched. An entry without events is a paused source's, for
  * owners that want errors, and goes with the first report: poll() would report a hang-up again and
  * again. */
-#include "base/check.h"
 #include "event/loop.h"
 #include "os/wakeup.h"
 
@@ -12,60 +11,34 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#define POLL_KIND KIND('p', 'o', 'l', 'l')
-
 struct poll_state {
-    unsigned kind;
     uint32_t n;
     struct pollfd *fds;
     uint32_t *slots;
 };
 
-static bool poll_available(void)
-{
-    return true;
-}
-
 static int poll_init(struct loop *loop, const int64_t *options)
 {
-    struct poll_state *state = calloc(1, sizeof(*state));
+    struct poll_state *state = loop->mechanism_state;
 
     (void)options;
-    if (state == NULL)
-        return -1;
-    state->kind = POLL_KIND;
     state->fds = malloc(loop->sources.n * sizeof(*state->fds));
     state->slots = malloc(loop->sources.n * sizeof(*state->slots));
-    loop->mechanism_state = state;
-    if (state->fds == NULL || state->slots == NULL) {
-        loop->mechanism->done(loop);
-        return -1;
-    }
-    return 0;
+    return state->fds == NULL || state->slots == NULL ? -1 : 0;
 }
 
 static void poll_done(struct loop *loop)
 {
     struct poll_state *state = loop->mechanism_state;
 
-    CHECK_KIND(state, POLL_KIND);
-    state->kind = 0;
     free(state->fds);
     free(state->slots);
-    free(state);
-    loop->mechanism_state = NULL;
-}
-
-static short events_of(enum event_direction direction)
-{
-    return direction == EVENT_READ ? POLLIN : POLLOUT;
 }
 
 static int poll_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct poll_state *state = loop->mechanism_state;
 
-    CHECK_KIND(state, POLL_KIND);
     assert(source->fd != -1);
     if (source->position == 0) {
         assert(state->n < loop->sources.n);
@@ -74,12 +47,12 @@ static int poll_add(struct loop *loop, struct source *source, enum event_directi
         source->position = ++state->n;
     }
     state->fds[source->position - 1].fd = source->fd;
-    state->fds[source->position - 1].events |= events_of(direction);
+    state->fds[source->position - 1].events |= loop_poll_flag(direction);
     return 0;
 }
 
 /* Takes the source's entry out of the array; the last entry moves to its place. */
-static void remove_entry(struct loop *loop, struct source *source)
+static void remove_polled(struct loop *loop, struct source *source)
 {
     struct poll_state *state = loop->mechanism_state;
     uint32_t place = source->position - 1, last = state->n - 1;
@@ -105,9 +78,9 @@ static int poll_del(struct loop *loop, struct source *source, enum event_directi
     if (source->position == 0)
         return 0;
     entry = &state->fds[source->position - 1];
-    entry->events &= (short)~events_of(direction);
+    entry->events &= (short)~loop_poll_flag(direction);
     if (entry->events == 0) /* poll() would report a hang-up all the same */
-        remove_entry(loop, source);
+        remove_polled(loop, source);
     return 0;
 }
 
@@ -117,14 +90,14 @@ static int poll_pause(struct loop *loop, struct source *source, enum event_direc
 
     if (!source->ops->wants_broken || source->position == 0)
         return poll_del(loop, source, direction);
-    state->fds[source->position - 1].events &= (short)~events_of(direction);
+    state->fds[source->position - 1].events &= (short)~loop_poll_flag(direction);
     return 0;
 }
 
 static int poll_del_conn(struct loop *loop, struct source *source, bool closing)
 {
     (void)closing;
-    remove_entry(loop, source);
+    remove_polled(loop, source);
     return 0;
 }
 
@@ -141,26 +114,16 @@ static void report_entry(struct loop *loop, struct pollfd *entry, uint32_t slot)
         return;
     if (revents & POLLNVAL)
         entry->fd = ~entry->fd;
-    if (revents & POLLHUP)
-        source->eof = true;
     if (revents & POLLERR)
         loop_report_broken(loop, source);
-    if (revents & (POLLERR | POLLHUP | POLLNVAL))
-        revents |= POLLIN | POLLOUT; /* the owner finds out the cause by trying */
-
-    if ((revents & POLLIN) && (entry->events & POLLIN))
-        loop_report(loop, source, EVENT_READ);
-    if ((revents & POLLOUT) && (entry->events & POLLOUT))
-        loop_report(loop, source, EVENT_WRITE);
+    loop_report_polled(loop, source, revents, entry->events);
 }
 
 static void poll_process_events(struct loop *loop, int timeout)
 {
     struct poll_state *state = loop->mechanism_state;
-    int left;
+    int left = os_wait_poll(state->fds, state->n, timeout, loop->wait_mask);
 
-    CHECK_KIND(state, POLL_KIND);
-    left = os_wait_poll(state->fds, state->n, timeout, loop->wait_mask);
     if (left <= 0)
         loop_check_wait(loop, "poll", left, timeout);
     for (uint32_t i = 0; i < state->n && left > 0; i++) {
@@ -169,7 +132,7 @@ static void poll_process_events(struct loop *loop, int timeout)
         left--;
         report_entry(loop, &state->fds[i], state->slots[i]);
         if (state->fds[i].events == 0) /* the last entry moves here */
-            remove_entry(loop, source_at(&loop->sources, state->slots[i--]));
+            remove_polled(loop, source_at(&loop->sources, state->slots[i--]));
     }
     if (left > 0)
         log_write(loop->log, LEVEL_ALERT, 0, "poll() counted %d more ready than there are", left);
@@ -181,7 +144,7 @@ const struct mechanism mechanism_poll = {
     .tells_broken = true,
     .tells_refused = true,
     .io = &io_socket,
-    .available = poll_available,
+    .state_size = sizeof(struct poll_state),
     .init = poll_init,
     .done = poll_done,
     .add = poll_add,

@@ -1,57 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* select(2): sets of descriptors below FD_SETSIZE, and the slot of each. A descriptor beyond is
  * refused with EMFILE; no source in a set is without a slot. */
-#include "base/check.h"
 #include "event/loop.h"
 #include "os/wakeup.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/select.h>
 
-#define SELECT_KIND KIND('s', 'e', 'l', 'e')
-
 struct select_state {
-    unsigned kind;
     fd_set watched[EVENT_DIRECTIONS];
     fd_set ready[EVENT_DIRECTIONS];
     int fd_n; /* the greatest descriptor watched, plus one */
     uint32_t slots[FD_SETSIZE];
 };
 
-static bool select_available(void)
-{
-    return true;
-}
-
-static int select_init(struct loop *loop, const int64_t *options)
-{
-    struct select_state *state = calloc(1, sizeof(*state));
-
-    (void)options;
-    if (state == NULL)
-        return -1;
-    state->kind = SELECT_KIND;
-    loop->mechanism_state = state;
-    return 0;
-}
-
-static void select_done(struct loop *loop)
-{
-    struct select_state *state = loop->mechanism_state;
-
-    CHECK_KIND(state, SELECT_KIND);
-    state->kind = 0;
-    free(state);
-    loop->mechanism_state = NULL;
-}
-
 static int select_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct select_state *state = loop->mechanism_state;
 
-    CHECK_KIND(state, SELECT_KIND);
     assert(source->fd != -1);
     if (source->fd >= FD_SETSIZE) {
         errno = EMFILE;
@@ -64,17 +31,16 @@ static int select_add(struct loop *loop, struct source *source, enum event_direc
     return 0;
 }
 
-static bool is_watched(const struct select_state *state, int fd)
+static bool fd_is_watched(const struct select_state *state, int fd)
 {
     return FD_ISSET(fd, &state->watched[EVENT_READ]) || FD_ISSET(fd, &state->watched[EVENT_WRITE]);
 }
 
 static void clear_direction(struct select_state *state, int fd, enum event_direction direction)
 {
-    CHECK_KIND(state, SELECT_KIND);
     assert(fd >= 0 && fd < FD_SETSIZE);
     FD_CLR(fd, &state->watched[direction]);
-    while (state->fd_n > 0 && !is_watched(state, state->fd_n - 1))
+    while (state->fd_n > 0 && !fd_is_watched(state, state->fd_n - 1))
         state->fd_n--;
 }
 
@@ -105,7 +71,7 @@ static void repair_sets(struct loop *loop)
     for (int fd = state->fd_n - 1; fd >= 0; fd--) {
         struct source *source = source_at(&loop->sources, state->slots[fd]);
 
-        if (!is_watched(state, fd) || fcntl(fd, F_GETFD) != -1)
+        if (!fd_is_watched(state, fd) || fcntl(fd, F_GETFD) != -1)
             continue;
         log_write(
             loop->log, LEVEL_ALERT, errno, "select() watched descriptor %d, which is not open", fd);
@@ -145,7 +111,6 @@ static void select_process_events(struct loop *loop, int timeout)
     struct select_state *state = loop->mechanism_state;
     int left, fd, fd_n = state->fd_n;
 
-    CHECK_KIND(state, SELECT_KIND);
     assert(fd_n <= FD_SETSIZE);
     state->ready[EVENT_READ] = state->watched[EVENT_READ];
     state->ready[EVENT_WRITE] = state->watched[EVENT_WRITE];
@@ -167,9 +132,7 @@ const struct mechanism mechanism_select = {
     .masks = LINUX_SYSTEM,
     .descriptors_max = FD_SETSIZE,
     .io = &io_socket,
-    .available = select_available,
-    .init = select_init,
-    .done = select_done,
+    .state_size = sizeof(struct select_state),
     .add = select_add,
     .del = select_del,
     .enable = select_add,
