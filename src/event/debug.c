@@ -54,7 +54,7 @@ static void PRINTF_FORMAT(2, 0) put(const struct loop *loop, const char *format,
 {
     static const struct log_line line = { .level = LEVEL_DEBUG };
 
-    if (loop->log->level >= LEVEL_DEBUG && !is_simulated(loop))
+    if (loop != NULL && loop->log->level >= LEVEL_DEBUG && !is_simulated(loop))
         log_vput(loop->log, &line, format, args);
 }
 

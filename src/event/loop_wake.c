@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop's own sources, which wake it: notices of threads, ticks of timer_resolution, and signals
- * that come while the loop is busy. Each is made at most once a loop, of a descriptor of the
- * system's (os/wakeup.h) or by the mechanism, and loop_done() closes it.
+/* The loop's own sources, which wake the loop: notices of threads, ticks of timer_resolution, and
+ * signals of a busy loop. Each is made at most once, of a descriptor of the system's (os/wakeup.h)
+ * or by the mechanism; loop_done() closes all.
  *
- * Where the wait of the mechanism takes no mask, signals are blocked but around the wait, and their
- * handlers write a byte to a pipe that the loop watches. A signal between the mask's change and the
- * wait has thus made the pipe readable, so that no wait begins after it and sleeps. Handlers never
- * run outside of the wait; nothing else of the worker is interrupted by a signal. */
+ * Where the wait takes no mask, signals are let through around the wait, and handlers write a byte
+ * to a pipe that the loop watches: a signal between the mask's change and the wait ends the wait.
+ * Handlers never run outside of the wait. */
 #include "event/loop_wake.h"
 
 #include "event/source_watch.h"
@@ -40,43 +39,21 @@ void loop_wake_tick(struct loop *loop)
     lag_behind(loop);
 }
 
-static void notifier_readable(struct loop *loop, struct source *source)
+static void quiet_bell(struct source *source)
 {
-    assert(source == loop->notifier);
     if (source->fd != -1)
         os_bell_quiet(source->fd);
     source->events[EVENT_READ].ready = false;
+}
+
+static void notifier_readable(struct loop *loop, struct source *source)
+{
+    assert(source == loop->notifier);
+    quiet_bell(source);
     loop->notified(loop);
 }
 
 static const struct source_ops notifier_ops = { .run = { [EVENT_READ] = notifier_readable } };
-
-struct source *loop_watch_own(struct loop *loop, int fd, enum event_queue queue,
-    const struct source_ops *ops, const char *what)
-{
-    struct source *source = NULL;
-
-    if (fd == -1) {
-        log_write(loop->log, LEVEL_EMERG, errno, "%s failed", what);
-        return NULL;
-    }
-    source = source_get(&loop->sources);
-    if (source == NULL) {
-        log_write(loop->log, LEVEL_EMERG, 0, "no slot for %s", what);
-        close(fd);
-        return NULL;
-    }
-    source->fd = fd;
-    source->ops = ops;
-    source->io = &io_socket;
-    source->queue = (uint8_t)queue;
-    if (source_arm(loop, source, EVENT_READ) == -1) {
-        log_write(loop->log, LEVEL_EMERG, errno, "%s cannot be watched", what);
-        source_close(loop, source, false);
-        return NULL;
-    }
-    return source;
-}
 
 struct source *loop_make_own(
     struct loop *loop, enum event_queue queue, const struct source_ops *ops)
@@ -91,6 +68,30 @@ struct source *loop_make_own(
     source->io = &io_socket;
     source->queue = (uint8_t)queue;
     return source;
+}
+
+/* Makes and arms a source of a descriptor. NULL after an emerg line with `what`, and the descriptor
+ * is closed; for a descriptor of -1 the line has errno. */
+static struct source *watch_own(struct loop *loop, int fd, enum event_queue queue,
+    const struct source_ops *ops, const char *what)
+{
+    struct source *source;
+
+    if (fd == -1) {
+        log_write(loop->log, LEVEL_EMERG, errno, "%s failed", what);
+        return NULL;
+    }
+    source = loop_make_own(loop, queue, ops);
+    if (source == NULL) {
+        close(fd);
+        return NULL;
+    }
+    source->fd = fd;
+    if (source_arm(loop, source, EVENT_READ) == 0)
+        return source;
+    log_write(loop->log, LEVEL_EMERG, errno, "%s cannot be watched", what);
+    source_close(loop, source, false);
+    return NULL;
 }
 
 /* Opens what loop_notify_descriptor() makes readable; -1 with errno. */
@@ -113,7 +114,7 @@ int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop))
     if (loop->notifier != NULL)
         return 0;
     if (loop->mechanism->start_notices == NULL)
-        loop->notifier = loop_watch_own(
+        loop->notifier = watch_own(
             loop, open_bell(loop), QUEUE_NORMAL, &notifier_ops, "the descriptor of notices");
     else if (loop->mechanism->start_notices(loop) == 0)
         loop->notifier = loop_make_own(loop, QUEUE_NORMAL, &notifier_ops);
@@ -133,22 +134,19 @@ int loop_notify_descriptor(struct loop *loop)
 static void ticker_readable(struct loop *loop, struct source *source)
 {
     assert(source == loop->ticker);
-    if (source->fd != -1)
-        os_bell_quiet(source->fd);
-    source->events[EVENT_READ].ready = false;
+    quiet_bell(source);
     loop_wake_tick(loop);
 }
 
 static const struct source_ops ticker_ops = { .run = { [EVENT_READ] = ticker_readable } };
 
-/* Makes ticks of the system's timer or, where there is none, of the loop's own waits, none of which
- * lasts longer than to the next tick. */
+/* Makes ticks of the system's timer or, without a timer, of waits that last until the next tick. */
 static struct source *start_own_ticks(struct loop *loop, uint64_t ms)
 {
     int fd = os_ticks_open(ms);
 
     if (fd != -1 || errno != ENOSYS)
-        return loop_watch_own(loop, fd, QUEUE_NONE, &ticker_ops, "the timer of ticks");
+        return watch_own(loop, fd, QUEUE_NONE, &ticker_ops, "the timer of ticks");
     assert(ms <= INT_MAX);
     loop->next_tick_ms = loop->clock.mono_ms + ms;
     return loop_make_own(loop, QUEUE_NONE, &ticker_ops);
@@ -170,7 +168,7 @@ int loop_set_resolution(struct loop *loop, uint64_t ms)
 }
 
 /* Returns the time now, and leaves the loop's time unchanged. */
-static uint64_t now_ms(struct loop *loop)
+static uint64_t read_now(struct loop *loop)
 {
     struct clock before = loop->clock;
     uint64_t now;
@@ -184,11 +182,11 @@ static uint64_t now_ms(struct loop *loop)
 /* Without a timer the clock is read about every wait, so that timer_resolution spares nothing. */
 static void wait_and_tick(struct loop *loop, int timeout)
 {
-    uint64_t now = now_ms(loop);
+    uint64_t now = read_now(loop);
     int left = now < loop->next_tick_ms ? (int)(loop->next_tick_ms - now) : 0;
 
     loop->mechanism->process_events(loop, timeout == -1 || timeout > left ? left : timeout);
-    now = now_ms(loop);
+    now = read_now(loop);
     if (now < loop->next_tick_ms)
         return;
     loop->next_tick_ms += ((now - loop->next_tick_ms) / loop->tick_ms + 1) * loop->tick_ms;
@@ -205,7 +203,7 @@ void loop_wait_for_tick(struct loop *loop, int timeout)
 
 /* ---- Signals ---- */
 
-/* The handlers have run when their bytes are here: nothing else is to be done. */
+/* Handlers have run before their bytes arrive: only the bytes are left. */
 static void signal_pipe_readable(struct loop *loop, struct source *source)
 {
     char bytes[64];
@@ -227,7 +225,7 @@ int loop_open_signal_pipe(struct loop *loop)
     assert(loop->signaler == NULL && loop->signal_fd == -1 && loop->wait_mask != NULL);
     if (descriptor_pipe(ends, O_NONBLOCK) == 0)
         loop->signal_fd = ends[1];
-    loop->signaler = loop_watch_own(loop, ends[0], QUEUE_NONE, &signal_pipe_ops, "pipe()");
+    loop->signaler = watch_own(loop, ends[0], QUEUE_NONE, &signal_pipe_ops, "pipe()");
     return loop->signaler == NULL ? -1 : 0;
 }
 
@@ -265,6 +263,6 @@ int loop_watch_signals(struct loop *loop)
     fd = os_signals_open(loop->wait_mask);
     if (fd == -1 && errno == ENOSYS)
         return loop_open_signal_pipe(loop);
-    loop->signaler = loop_watch_own(loop, fd, QUEUE_NONE, &signaler_ops, "signalfd()");
+    loop->signaler = watch_own(loop, fd, QUEUE_NONE, &signaler_ops, "signalfd()");
     return loop->signaler == NULL ? -1 : 0;
 }

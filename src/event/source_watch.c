@@ -67,19 +67,6 @@ int source_arm_both(struct loop *loop, struct source *source)
     return 0;
 }
 
-static int add_level(struct loop *loop, struct source *source, enum event_direction direction)
-{
-    struct event *event = &source->events[direction];
-
-    if (loop->mechanism->add(loop, source, direction) == -1)
-        return -1;
-    debug_source(
-        loop, source, "%s starts watching: %s", loop->mechanism->name, debug_direction(direction));
-    event->active = event->armed = true;
-    event->ready = false;
-    return 0;
-}
-
 static void del_level(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct event *event = &source->events[direction];
@@ -94,21 +81,22 @@ static void del_level(struct loop *loop, struct source *source, enum event_direc
 int source_watch_level(struct loop *loop, struct source *source, bool read, bool write)
 {
     const bool wanted[EVENT_DIRECTIONS] = { [EVENT_READ] = read, [EVENT_WRITE] = write };
-    bool added[EVENT_DIRECTIONS] = { false, false };
+    bool added = false;
 
     assert(source->in_use && source->fd != -1 && source->level && !source->listening);
     for (int i = 0; i < EVENT_DIRECTIONS; i++) { /* first, so that a refusal changes nothing */
         if (!wanted[i] || source->events[i].active)
             continue;
-        if (add_level(loop, source, i) == -1) {
+        assert(!source->events[i].ready);
+        if (source_arm(loop, source, i) == -1) {
             int error = errno;
 
-            if (i == EVENT_WRITE && added[EVENT_READ])
+            if (added)
                 del_level(loop, source, EVENT_READ);
             errno = error;
             return -1;
         }
-        added[i] = true;
+        added = true;
     }
     for (int i = 0; i < EVENT_DIRECTIONS; i++)
         if (!wanted[i] && source->events[i].active)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watching of sources: the mechanism watches directions armed by owners. */
+/* Watching of sources: the mechanism watches the directions that owners arm. */
 #pragma once
 
 #include "event/source.h"
 
-/* Arms a direction. The event of a source that is known to be ready is posted by loop_post_soon(),
- * because its edge will not come again. -1 with errno where the mechanism refuses (no memory). */
+/* Arms a direction. The event of a ready source is posted by loop_post_soon(): no second edge would
+ * come. -1 with errno where the mechanism refuses (no memory). */
 int source_arm(struct loop *loop, struct source *source, enum event_direction direction);
-/* Pauses a direction that is armed. */
+/* Pauses an armed direction. */
 void source_disarm_armed(struct loop *loop, struct source *source, enum event_direction direction);
 /* Pauses a direction; costs no system call where events are edges. */
 static inline void source_disarm(
@@ -22,16 +22,14 @@ int source_arm_both(struct loop *loop, struct source *source);
 /* Start and end watching a listener; `exclusive`: the kernel wakes a single waiting worker. */
 int source_arm_listener(struct loop *loop, struct source *source, bool exclusive);
 void source_disarm_listener(struct loop *loop, struct source *source);
-/* Makes the descriptors of disarmed listeners the last references to the sockets in the process.
- * Not within a callback with lent input. */
+/* Makes the descriptors of disarmed listeners the process's last references to the sockets. Not
+ * within a callback with lent input. */
 void source_release_disarmed(struct loop *loop);
 
-/* Makes a source with `level` wait for exactly these directions. No direction is paused, so that an
- * unwanted direction costs no report; `ready` means nothing. -1 with errno, and nothing has
- * changed. */
+/* Makes a source with `level` wait for exactly these directions: no direction is paused, so that an
+ * unwanted direction costs no report. -1 with errno, and nothing has changed. */
 int source_watch_level(struct loop *loop, struct source *source, bool read, bool write);
-/* Gives a source's slot back after foreign code has closed the descriptor, a number perhaps reused
- * by now. */
+/* Gives a slot back after foreign code has closed the descriptor; the number may be reused. */
 void source_abandon(struct loop *loop, struct source *source);
 
 /* Ends watching and posting, closes the descriptor (if any) and gives the slot back. */
@@ -39,6 +37,6 @@ void source_close(struct loop *loop, struct source *source, bool reset);
 /* Ends watching and posting and gives the slot back, but leaves the descriptor open. */
 void source_detach(struct loop *loop, struct source *source);
 
-/* Gives a watched source's descriptor to a source without a descriptor, of equal loop and
- * operations; afterwards `from` has none, and neither is watched. */
+/* Gives a watched source's descriptor to a source without a descriptor, of equal operations;
+ * neither is watched then. */
 void source_move(struct loop *loop, struct source *from, struct source *to);

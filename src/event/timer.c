@@ -44,13 +44,6 @@ static inline void remove_timer(struct timers *timers, struct timer *timer)
     timer->deadline = 0;
 }
 
-static inline void delete_timer(struct timers *timers, struct timer *timer)
-{
-    debug_timers(timers, "timer %p deleted: %" PRId64 " ms were left", (void *)timer,
-        (int64_t)(timer->deadline - timers->clock->mono_ms));
-    remove_timer(timers, timer);
-}
-
 static inline void insert_timer(struct timers *timers, struct timer *timer, uint64_t deadline)
 {
     timer->deadline = deadline;
@@ -66,7 +59,7 @@ void timers_arm_at(struct timers *timers, struct timer *timer, uint64_t deadline
     assert(timer->expired != NULL);
     timers_disarm(timers, timer);
     insert_timer(timers, timer, deadline > soonest ? deadline : soonest);
-    debug_timers(timers, "timer %p set: in %" PRIu64 " ms", (void *)timer,
+    debug_loop(timers->loop, "timer %p set: in %" PRIu64 " ms", (void *)timer,
         timer->deadline - timers->clock->mono_ms);
 }
 
@@ -77,8 +70,11 @@ void timers_arm(struct timers *timers, struct timer *timer, uint64_t ms)
 
 void timers_disarm(struct timers *timers, struct timer *timer)
 {
-    if (timer_is_set(timer))
-        delete_timer(timers, timer);
+    if (!timer_is_set(timer))
+        return;
+    debug_loop(timers->loop, "timer %p deleted: %" PRId64 " ms were left", (void *)timer,
+        (int64_t)(timer->deadline - timers->clock->mono_ms));
+    remove_timer(timers, timer);
 }
 
 void timers_expire(struct timers *timers)
@@ -86,7 +82,7 @@ void timers_expire(struct timers *timers)
     for (int n = 0; n < EXPIRE_A_TURN && timers->soonest <= *timers->due_by; n++) {
         struct timer *timer = RB_MIN(timer_tree, &timers->tree);
 
-        debug_timers(timers, "timer %p expires: %" PRIu64 " ms late", (void *)timer,
+        debug_loop(timers->loop, "timer %p expires: %" PRIu64 " ms late", (void *)timer,
             timers->clock->mono_ms - timer->deadline);
         remove_timer(timers, timer);
         timer->expired(timers->loop, timer);
@@ -132,6 +128,5 @@ void timer_set(struct loop *loop, struct timer *timer, uint64_t ms)
 
 void timer_del(struct loop *loop, struct timer *timer)
 {
-    if (timer_is_set(timer))
-        delete_timer(&loop->timers, timer);
+    timers_disarm(&loop->timers, timer);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Timers: a red-black tree by deadline, and the cached clock. The loop of a worker has one tree,
- * the master a second, driven by wake-ups by SIGALRM alone. A timer is in at most one tree, and has
- * a deadline exactly while in a tree. Nothing here reads a clock or sleeps. */
+/* Timers: a red-black tree by deadline for each loop, and one for the master, which SIGALRM wakes.
+ * A timer is in at most one tree, and has a deadline exactly while in a tree. Never reads a clock
+ * or sleeps. */
 #pragma once
 
 #include "base/clock.h"
@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Re-arming a loop's timer this near the old deadline does not move the timer. */
 #define TIMER_LAZY_MS 300
 
 struct loop;
@@ -20,22 +19,19 @@ struct loop;
 struct timer {
     RB_ENTRY(timer) node;
     uint64_t deadline; /* monotonic milliseconds; 0: not set */
-    /* called once the timer has left the tree; `loop` is NULL for a timer of the master, which
-     * finds the owner with container_of() */
+    /* runs when the timer has left the tree; `loop` is NULL for a timer of the master */
     void (*expired)(struct loop *loop, struct timer *timer);
 };
 
 RB_HEAD(timer_tree, timer);
-
 #define TIMERS_NONE UINT64_MAX
 
 struct timers {
     struct timer_tree tree;
     uint64_t soonest;          /* the earliest deadline; TIMERS_NONE without timers */
     const struct clock *clock; /* cached by the owner; the base for setting timers */
-    const uint64_t *due_by;    /* the time of expiry; with timer_resolution earlier than the clock,
-                                * since the clock may have been a tick old */
-    struct loop *loop;         /* given to `expired`; NULL in the master */
+    const uint64_t *due_by;    /* timers up to here expire; behind the clock by timer_resolution */
+    struct loop *loop;         /* for `expired`; NULL in the master */
 };
 
 static inline bool timer_is_set(const struct timer *timer)
@@ -51,7 +47,7 @@ void timers_arm(struct timers *timers, struct timer *timer, uint64_t ms);
 void timers_arm_at(struct timers *timers, struct timer *timer, uint64_t deadline);
 /* Stops a timer, set or not. */
 void timers_disarm(struct timers *timers, struct timer *timer);
-/* Milliseconds to the earliest deadline, 0 for a past deadline, -1 without timers. */
+/* Returns the milliseconds to the earliest deadline, 0 for a past deadline, -1 without timers. */
 static inline int timers_wait(const struct timers *timers)
 {
     uint64_t now = *timers->due_by;
@@ -63,10 +59,8 @@ static inline int timers_wait(const struct timers *timers)
     return timers->soonest == TIMERS_NONE ? -1 : INT_MAX;
 }
 
-/* Runs expired timers by the cached time; there are some. */
+/* Runs the expired timers by the cached time; of many a part, and then timers_wait() is 0. */
 void timers_expire(struct timers *timers);
-
-/* Runs what has expired by the cached time; of many a part, and then timers_wait() is 0. */
 static inline void timers_run(struct timers *timers)
 {
     if (timers->soonest <= *timers->due_by)
@@ -76,10 +70,8 @@ static inline void timers_run(struct timers *timers)
 /* Asserts that the tree is in order and holds set timers alone; returns how many. */
 size_t timers_check(const struct timers *timers);
 
-/* A loop's timers are set with lazy re-arming; timers_wait() and timers_run() serve them as
- * well. */
-
-/* Expires in `ms` (at least 1) from the loop's cached time; a set timer is moved. */
+/* Sets a loop's timer: expiry in `ms` (at least 1) from the cached time. A set timer is moved,
+ * unless by less than TIMER_LAZY_MS. */
 void timer_set(struct loop *loop, struct timer *timer, uint64_t ms);
 /* Stops a timer, set or not. */
 void timer_del(struct loop *loop, struct timer *timer);
