@@ -6,7 +6,7 @@
  * is the number of bindings passed, and a circle if greater than the number of bindings. */
 #pragma once
 
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "session/stream.h"
 
 /* Begins to note the chains of a worker's connections. */

@@ -7,7 +7,7 @@
  * included; conn_n counts the connections that do not wait. */
 #pragma once
 
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "session/conn.h"
 
 struct trunk {

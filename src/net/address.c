@@ -36,6 +36,18 @@ bool address_from(struct address *out, const struct sockaddr *from)
     return true;
 }
 
+void address_make(struct address *out, sa_family_t family, const void *host, in_port_t port)
+{
+    assert(family == AF_INET || family == AF_INET6);
+    *out = (struct address) { .any.sa_family = family };
+    out->length = family == AF_INET ? sizeof(out->in) : sizeof(out->in6);
+    if (family == AF_INET)
+        memcpy(&out->in.sin_addr, host, sizeof(out->in.sin_addr));
+    else
+        memcpy(&out->in6.sin6_addr, host, sizeof(out->in6.sin6_addr));
+    address_set_port(out, port);
+}
+
 /* Returns the name of a unix socket, *n bytes: a path without NUL, or, with a leading NUL, an
  * abstract name; 0 bytes for an unnamed socket. */
 static const char *unix_name(const struct address *address, size_t *n)
@@ -60,28 +72,17 @@ int address_of_socket(struct address *out, int fd)
 
 in_port_t address_port(const struct address *address)
 {
-    switch (address->any.sa_family) {
-    case AF_INET:
+    if (address->any.sa_family == AF_INET)
         return ntohs(address->in.sin_port);
-    case AF_INET6:
-        return ntohs(address->in6.sin6_port);
-    default:
-        return 0;
-    }
+    return address->any.sa_family == AF_INET6 ? ntohs(address->in6.sin6_port) : 0;
 }
 
 void address_set_port(struct address *address, in_port_t port)
 {
-    switch (address->any.sa_family) {
-    case AF_INET:
+    if (address->any.sa_family == AF_INET)
         address->in.sin_port = htons(port);
-        break;
-    case AF_INET6:
+    else if (address->any.sa_family == AF_INET6)
         address->in6.sin6_port = htons(port);
-        break;
-    default:
-        break;
-    }
 }
 
 static int compare_unix(const struct address *a, const struct address *b)
@@ -92,17 +93,12 @@ static int compare_unix(const struct address *a, const struct address *b)
     return an != bn ? (an > bn) - (an < bn) : memcmp(aname, bname, an);
 }
 
-static int compare_ports(const struct address *a, const struct address *b)
-{
-    return address_port(a) - address_port(b);
-}
-
 int address_compare(const struct address *a, const struct address *b)
 {
     int result = a->any.sa_family - b->any.sa_family;
 
     if (result == 0)
-        result = compare_ports(a, b);
+        result = address_port(a) - address_port(b);
     if (result != 0)
         return result;
     switch (a->any.sa_family) {
@@ -119,14 +115,10 @@ int address_compare(const struct address *a, const struct address *b)
 
 bool address_equal(const struct address *a, const struct address *b)
 {
-    switch (a->any.sa_family) {
-    case AF_INET:
-    case AF_INET6:
-    case AF_UNIX:
-        return address_compare(a, b) == 0;
-    default:
-        return false;
-    }
+    sa_family_t family = a->any.sa_family;
+
+    return (family == AF_INET || family == AF_INET6 || family == AF_UNIX) &&
+           address_compare(a, b) == 0;
 }
 
 bool address_is_among(const struct address *all, unsigned n, const struct address *address)
@@ -139,14 +131,9 @@ bool address_is_among(const struct address *all, unsigned n, const struct addres
 
 bool address_is_wildcard(const struct address *address)
 {
-    switch (address->any.sa_family) {
-    case AF_INET:
+    if (address->any.sa_family == AF_INET)
         return address->in.sin_addr.s_addr == htonl(INADDR_ANY);
-    case AF_INET6:
-        return IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr);
-    default:
-        return false;
-    }
+    return address->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr);
 }
 
 static void format_unix(const struct address *address, char text[ADDRESS_TEXT])
@@ -161,30 +148,20 @@ static void format_unix(const struct address *address, char text[ADDRESS_TEXT])
 
 char *address_format(const struct address *address, bool port, char text[ADDRESS_TEXT])
 {
+    bool is_in6 = address->any.sa_family == AF_INET6;
     char host[INET6_ADDRSTRLEN];
 
-    switch (address->any.sa_family) {
-    case AF_INET:
-        inet_ntop(AF_INET, &address->in.sin_addr, host, sizeof(host));
-        if (port)
-            snprintf(text, ADDRESS_TEXT, "%s:%u", host, address_port(address));
-        else
-            snprintf(text, ADDRESS_TEXT, "%s", host);
-        break;
-    case AF_INET6:
-        inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof(host));
-        if (port)
-            snprintf(text, ADDRESS_TEXT, "[%s]:%u", host, address_port(address));
-        else
-            snprintf(text, ADDRESS_TEXT, "%s", host);
-        break;
-    case AF_UNIX:
+    *text = '\0';
+    if (address->any.sa_family == AF_UNIX)
         format_unix(address, text);
-        break;
-    default:
-        *text = '\0';
-        break;
-    }
+    if (address->any.sa_family != AF_INET && !is_in6)
+        return text;
+    inet_ntop(address->any.sa_family,
+        is_in6 ? (const void *)&address->in6.sin6_addr : &address->in.sin_addr, host, sizeof(host));
+    if (port)
+        snprintf(text, ADDRESS_TEXT, is_in6 ? "[%s]:%u" : "%s:%u", host, address_port(address));
+    else
+        snprintf(text, ADDRESS_TEXT, "%s", host);
     return text;
 }
 
@@ -222,12 +199,9 @@ bool address_block_matches(const struct address_block *block, const struct socka
                same_bits(&net->in.sin_addr, &in6->sin6_addr.s6_addr[12], block->bits);
     if (address->sa_family != net->any.sa_family)
         return false;
-    switch (address->sa_family) {
-    case AF_INET:
+    if (address->sa_family == AF_INET)
         return same_bits(&net->in.sin_addr, &in->sin_addr, block->bits);
-    case AF_INET6:
+    if (address->sa_family == AF_INET6)
         return same_bits(&net->in6.sin6_addr, &in6->sin6_addr, block->bits);
-    default:
-        return address->sa_family == AF_UNIX;
-    }
+    return address->sa_family == AF_UNIX;
 }

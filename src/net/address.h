@@ -23,10 +23,12 @@ struct address {
  * and a NUL. */
 #define ADDRESS_TEXT 120
 
-/* Copies an address in the system's form, of a unix socket a whole struct; false: the family is
- * none of these three, and alone is copied. */
+/* Copies an address in the system's form, of a unix socket a whole struct; false: of an unknown
+ * family, which alone is copied. */
 bool address_from(struct address *out, const struct sockaddr *from);
 
+/* Makes an address of AF_INET or AF_INET6 from the bytes of a host. */
+void address_make(struct address *out, sa_family_t family, const void *host, in_port_t port);
 /* Reads a socket's local address; -1 with errno. */
 int address_of_socket(struct address *out, int fd);
 /* Returns the port in host byte order; 0 for unix:. */

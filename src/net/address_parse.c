@@ -3,6 +3,7 @@
  * other text. Never writes to *out unless the text is right. */
 #include "net/address_parse.h"
 
+#include "base/compiler.h"
 #include "base/number.h"
 
 #include <arpa/inet.h>
@@ -52,8 +53,9 @@ static const char *split_parts(const char *text, struct parts *parts)
     return NULL;
 }
 
-static const char *parse_port(const char *s, size_t n, in_port_t *out)
+static const char *parse_port_number(const char *s, size_t n, in_port_t *out)
 {
+    enum number_status status;
     char digits[32];
     int64_t port;
 
@@ -63,27 +65,24 @@ static const char *parse_port(const char *s, size_t n, in_port_t *out)
         return "invalid port";
     memcpy(digits, s, n);
     digits[n] = '\0';
-    switch (number_parse(digits, 1, UINT16_MAX, &port)) {
-    case NUMBER_OK:
+    status = number_parse(digits, 1, UINT16_MAX, &port);
+    if (status == NUMBER_OK)
         *out = (in_port_t)port;
-        return NULL;
-    case NUMBER_RANGE:
-        return "port out of range 1 to 65535";
-    default:
-        return "invalid port";
-    }
+    return status == NUMBER_OK      ? NULL
+           : status == NUMBER_RANGE ? "port out of range 1 to 65535"
+                                    : "invalid port";
 }
 
 /* Parses "8000" or "8000-8010". */
 static const char *parse_ports(const char *s, in_port_t *first, in_port_t *last)
 {
     size_t n = strcspn(s, "-");
-    const char *wrong = parse_port(s, n, first);
+    const char *wrong = parse_port_number(s, n, first);
 
     *last = *first;
     if (wrong != NULL || s[n] == '\0')
         return wrong;
-    wrong = parse_port(s + n + 1, strlen(s + n + 1), last);
+    wrong = parse_port_number(s + n + 1, strlen(s + n + 1), last);
     if (wrong == NULL && *last < *first)
         return "the range of ports runs backwards";
     return wrong;
@@ -94,7 +93,7 @@ static bool is_unix(const char *text)
     return strncasecmp(text, "unix:", 5) == 0;
 }
 
-static const char *parse_unix(const char *text, struct address *out)
+static const char *parse_unix_path(const char *text, struct address *out)
 {
     const char *path = text + 5;
     size_t n = strlen(path);
@@ -111,14 +110,11 @@ static const char *parse_unix(const char *text, struct address *out)
 
 static bool parse_ip(int family, const char *text, struct address *out)
 {
-    bool is_in = family == AF_INET;
-    struct address address = { .length = is_in ? sizeof(address.in) : sizeof(address.in6) };
+    struct in6_addr host; /* or a struct in_addr at its begin */
 
-    address.any.sa_family = (sa_family_t)family;
-    if (inet_pton(family, text,
-            is_in ? (void *)&address.in.sin_addr : (void *)&address.in6.sin6_addr) != 1)
+    if (inet_pton(family, text, &host) != 1)
         return false;
-    *out = address;
+    address_make(out, (sa_family_t)family, &host, 0);
     return true;
 }
 
@@ -128,27 +124,23 @@ static const char *split_host_port(const char *text, struct parts *parts, in_por
     const char *wrong = split_parts(text, parts);
 
     if (wrong == NULL && parts->port != NULL)
-        wrong = parse_port(parts->port, strlen(parts->port), port);
+        wrong = parse_port_number(parts->port, strlen(parts->port), port);
     return wrong;
 }
 
 const char *address_parse(const char *text, in_port_t port, struct address *out)
 {
     struct parts parts;
-    struct address address;
     const char *wrong;
 
     if (is_unix(text))
-        return parse_unix(text, out);
+        return parse_unix_path(text, out);
     wrong = split_host_port(text, &parts, &port);
     if (wrong != NULL)
         return wrong;
-    if (parts.brackets && !parse_ip(AF_INET6, parts.host, &address))
-        return "invalid IPv6 address";
-    if (!parts.brackets && !parse_ip(AF_INET, parts.host, &address))
-        return "invalid IPv4 address";
-    address_set_port(&address, port);
-    *out = address;
+    if (!parse_ip(parts.brackets ? AF_INET6 : AF_INET, parts.host, out))
+        return parts.brackets ? "invalid IPv6 address" : "invalid IPv4 address";
+    address_set_port(out, port);
     return NULL;
 }
 
@@ -209,14 +201,14 @@ bool address_is_unresolved(const char *wrong)
 {
     static const int codes[] = { EAI_AGAIN, EAI_MEMORY, EAI_SYSTEM };
 
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+    for (size_t i = 0; i < countof(codes); i++)
         if (strcmp(wrong, gai_strerror(codes[i])) == 0)
             return true;
     return false;
 }
 
 /* Finds a network interface by name or number. */
-static const char *find_zone(const char *zone, uint32_t *out)
+static const char *find_interface(const char *zone, uint32_t *out)
 {
     char name[IF_NAMESIZE];
     int64_t number;
@@ -249,7 +241,7 @@ static const char *parse_in6_zone(const char *host, struct address *out)
     if (host[n] == '%') {
         if (!IN6_IS_ADDR_LINKLOCAL(&address.in6.sin6_addr))
             return "only a link-local address has a network interface behind \"%\"";
-        wrong = find_zone(host + n + 1, &address.in6.sin6_scope_id);
+        wrong = find_interface(host + n + 1, &address.in6.sin6_scope_id);
         if (wrong != NULL)
             return wrong;
     }
@@ -258,7 +250,7 @@ static const char *parse_in6_zone(const char *host, struct address *out)
 }
 
 /* Parses a host in the form of `listen`, and sets the port. */
-static const char *parse_host(
+static const char *parse_parts(
     const struct parts *parts, in_port_t port, struct address *out, unsigned max, unsigned *n)
 {
     const char *host = parts->host, *wrong = NULL;
@@ -283,11 +275,11 @@ const char *address_parse_host(const char *text, in_port_t port, struct address 
     const char *wrong;
 
     if (is_unix(text))
-        return parse_unix(text, out);
+        return parse_unix_path(text, out);
     wrong = split_host_port(text, &parts, &port);
     if (wrong == NULL && strcmp(parts.host, "*") == 0)
         wrong = "expected a host";
-    return wrong != NULL ? wrong : parse_host(&parts, port, out, 1, &n);
+    return wrong != NULL ? wrong : parse_parts(&parts, port, out, 1, &n);
 }
 
 bool address_has_name(const char *text)
@@ -327,7 +319,7 @@ const char *address_parse_listen(
     *n = 0;
     *last = 0;
     if (is_unix(text)) {
-        wrong = parse_unix(text, out);
+        wrong = parse_unix_path(text, out);
         *n = wrong == NULL;
         return wrong;
     }
@@ -342,7 +334,7 @@ const char *address_parse_listen(
     }
     wrong = parse_ports(parts.port, &first, last);
     if (wrong == NULL)
-        wrong = parse_host(&parts, first, out, max, n);
+        wrong = parse_parts(&parts, first, out, max, n);
     if (wrong == NULL && parts.brackets && IN6_IS_ADDR_LINKLOCAL(&out->in6.sin6_addr) &&
         out->in6.sin6_scope_id == 0) {
         *n = 0;
@@ -351,22 +343,55 @@ const char *address_parse_listen(
     return wrong;
 }
 
+/* Parses a name and port in the form of `listen`. */
+static const char *resolve_target(const char *text, struct address *out)
+{
+    in_port_t last;
+    unsigned n;
+    const char *wrong;
+
+    if (*text == '*')
+        return "expected a host";
+    wrong = address_parse_listen(text, out, 1, &n, &last);
+    if (wrong == NULL && last != address_port(out))
+        return "invalid port";
+    return wrong;
+}
+
+const char *target_parse(const char *text, bool names, struct fb_target *out)
+{
+    bool has_path = is_unix(text);
+    struct address address;
+    const char *wrong = address_parse(text, 0, &address);
+
+    if (!has_path && *text != '[' && strchr(text, ':') == NULL)
+        return "expected a port";
+    if (wrong != NULL && names && !has_path && *text != '[')
+        wrong = resolve_target(text, &address);
+    if (wrong != NULL)
+        return strcmp(wrong, "no port") == 0 ? "expected a port" : wrong;
+    if (!has_path && address_port(&address) == 0)
+        return "expected a port";
+    assert(has_path == (address.any.sa_family == AF_UNIX));
+    *out = (struct fb_target) { .address = address };
+    address_format(&address, true, out->text);
+    return NULL;
+}
+
 /* Parses the number of bits behind the "/". */
 static const char *parse_bits(const char *text, unsigned greatest, unsigned *out)
 {
+    enum number_status status;
     int64_t bits;
 
     if (!isdigit((unsigned char)*text))
         return "invalid prefix length";
-    switch (number_parse(text, 0, greatest, &bits)) {
-    case NUMBER_OK:
-        break;
-    case NUMBER_RANGE:
+    status = number_parse(text, 0, greatest, &bits);
+    if (status == NUMBER_RANGE)
         return greatest == 32 ? "prefix length out of range 0 to 32"
                               : "prefix length out of range 0 to 128";
-    default:
+    if (status != NUMBER_OK)
         return "invalid prefix length";
-    }
     *out = (unsigned)bits;
     return NULL;
 }
@@ -374,17 +399,17 @@ static const char *parse_bits(const char *text, unsigned greatest, unsigned *out
 /* Turns a block of v4-mapped addresses into the equivalent block of IPv4 addresses. */
 static void unmap_block(struct address_block *block)
 {
-    struct address address = { .length = sizeof(address.in), .in.sin_family = AF_INET };
+    struct address address;
 
     if (block->bits < 96 || !IN6_IS_ADDR_V4MAPPED(&block->address.in6.sin6_addr))
         return;
-    memcpy(&address.in.sin_addr, &block->address.in6.sin6_addr.s6_addr[12], 4);
+    address_make(&address, AF_INET, &block->address.in6.sin6_addr.s6_addr[12], 0);
     block->address = address;
     block->bits -= 96;
 }
 
 /* Parses an address with or without a prefix length. */
-static const char *parse_block(const char *text, struct address_block *block)
+static const char *parse_prefix(const char *text, struct address_block *block)
 {
     const char *slash = text + strcspn(text, "/");
     char host[INET6_ADDRSTRLEN];
@@ -413,10 +438,9 @@ const char *address_block_parse(const char *text, struct address_block *out)
         *out = block;
         return NULL;
     }
-    wrong = parse_block(text, &block);
+    wrong = parse_prefix(text, &block);
     if (wrong != NULL)
         return wrong;
-    assert(block.bits <= 128);
     if (block.address.any.sa_family == AF_INET6)
         unmap_block(&block);
     *out = block;
@@ -441,7 +465,7 @@ static bool clear_low_bits(uint8_t *bytes, unsigned n, unsigned bits)
 const char *address_cidr_parse(const char *text, struct address_block *out, bool *low)
 {
     struct address_block block;
-    const char *wrong = parse_block(text, &block);
+    const char *wrong = parse_prefix(text, &block);
 
     if (wrong != NULL)
         return wrong;

@@ -36,6 +36,17 @@ bool address_is_unresolved(const char *wrong);
 const char *address_parse_listen(
     const char *text, struct address *out, unsigned max, unsigned *n, in_port_t *last);
 
+/* An address to connect to: never a port alone, "*" or a range of ports, which only `listen` takes.
+ * A parsed target has a port, or a unix path. */
+struct fb_target {
+    struct address address;
+    char text[ADDRESS_TEXT]; /* for log lines */
+};
+
+/* Parses "1.2.3.4:80", "[::1]:80", "unix:/path"; and with `names` "name:80", resolved by the system
+ * to the first known address. */
+const char *target_parse(const char *text, bool names, struct fb_target *out);
+
 /* Parses a CIDR block, a single address, or "unix:", in the form of debug_connection. */
 const char *address_block_parse(const char *text, struct address_block *out);
 /* Parses an IPv4 or IPv6 address or block as nginx's rules have them: one of v4-mapped addresses

@@ -47,15 +47,6 @@ void adopted_destroy(struct adopted **adopted)
     arena_destroy(&arena);
 }
 
-/* Reads an option of a socket; -1 with errno. */
-static int read_option(int fd, int level, int name, int *value)
-{
-    socklen_t length = sizeof(*value);
-
-    *value = 0;
-    return getsockopt(fd, level, name, value, &length);
-}
-
 /* Makes a TCP socket listen again after a worker of the last start has shut down or connected the
  * socket. An accepted connection has no port once disconnected. */
 static bool listens_again(int fd, struct address *address)
@@ -71,27 +62,26 @@ static bool listens_again(int fd, struct address *address)
 static const char *inspect_socket(
     int fd, struct address *address, struct listener_options *options, bool *ipv6only)
 {
-    int type, listens, reuseport, v6only;
+    int type;
 
-    if (read_option(fd, SOL_SOCKET, SO_TYPE, &type) == -1)
-        return "it is not a socket";
     errno = 0;
+    type = listener_option_of(fd, OPTION(SOL_SOCKET, SO_TYPE));
+    if (errno != 0)
+        return "it is not a socket";
     if (type != SOCK_STREAM)
         return "it is not a stream socket";
-    if (read_option(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens) == -1 ||
-        (!listens && !listens_again(fd, address)))
+    if (listener_option_of(fd, OPTION(SOL_SOCKET, SO_ACCEPTCONN)) == 0 &&
+        !listens_again(fd, address))
         return "it does not listen";
     if (address_of_socket(address, fd) == -1)
         return "its address is not known";
     if (address->any.sa_family != AF_INET && address->any.sa_family != AF_INET6 &&
         address->any.sa_family != AF_UNIX)
         return "it is neither TCP nor a unix domain socket";
-    read_option(fd, SOL_SOCKET, SO_REUSEPORT, &reuseport); /* a unix socket has none */
-    read_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only);
-    errno = 0;
     *options = listener_defaults;
-    options->reuseport = reuseport != 0;
-    *ipv6only = v6only != 0;
+    options->reuseport = listener_option_of(fd, OPTION(SOL_SOCKET, SO_REUSEPORT)) != 0;
+    *ipv6only = listener_option_of(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != 0;
+    errno = 0; /* a unix socket has neither */
     return NULL;
 }
 

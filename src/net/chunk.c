@@ -11,61 +11,30 @@
 
 #define ALIGNMENT 16
 
-static struct chunk *pop_spare(struct chunk **list, unsigned *n)
-{
-    struct chunk *chunk = *list;
-
-    if (chunk != NULL) {
-        *list = chunk->next;
-        --*n;
-    }
-    return chunk;
-}
-
-static bool push_spare(struct chunk **list, unsigned *n, unsigned most, struct chunk *chunk)
-{
-    if (*n >= most)
-        return false;
-    chunk->next = *list;
-    *list = chunk;
-    ++*n;
-    return true;
-}
-
 void chunk_pool_init(struct chunk_pool *pool, const struct memory *memory)
 {
-    assert(memory != NULL);
-    *pool = (struct chunk_pool) { .memory = memory,
-        .spare_max = memory->block == 1 ? 0 : CHUNK_SPARES };
+    *pool = (struct chunk_pool) { .memory = memory, .exact = memory->block == 1 };
+    spares_init(&pool->own, memory, sizeof(struct chunk) + CHUNK_ROOM);
+    spares_init(&pool->foreign, memory, sizeof(struct chunk));
 }
 
 void chunk_pool_done(struct chunk_pool *pool)
 {
-    struct chunk *chunk;
-
     assert(pool->released == NULL);
-    while ((chunk = pop_spare(&pool->spare_own, &pool->spare_own_n)) != NULL)
-        memory_release(pool->memory, chunk);
-    while ((chunk = pop_spare(&pool->spare_foreign, &pool->spare_foreign_n)) != NULL)
-        memory_release(pool->memory, chunk);
-    assert(chunk_pool_spare_n(pool) == 0);
-}
-
-unsigned chunk_pool_spare_n(const struct chunk_pool *pool)
-{
-    return pool->spare_own_n + pool->spare_foreign_n;
+    spares_done(&pool->own);
+    spares_done(&pool->foreign);
 }
 
 struct chunk *chunk_create(struct chunk_pool *pool, size_t room)
 {
-    struct chunk *chunk = NULL;
+    struct chunk *chunk;
 
     if (room <= CHUNK_ROOM) {
         room = CHUNK_ROOM;
-        chunk = pop_spare(&pool->spare_own, &pool->spare_own_n);
-    }
-    if (chunk == NULL)
+        chunk = spares_take(&pool->own);
+    } else {
         chunk = memory_alloc(pool->memory, sizeof(*chunk) + room);
+    }
     if (chunk == NULL)
         return NULL;
     chunk->next = NULL;
@@ -78,11 +47,9 @@ struct chunk *chunk_create(struct chunk_pool *pool, size_t room)
 struct chunk *chunk_create_foreign(
     struct chunk_pool *pool, enum chunk_kind kind, const uint8_t *p, size_t n)
 {
-    struct chunk *chunk = pop_spare(&pool->spare_foreign, &pool->spare_foreign_n);
+    struct chunk *chunk = spares_take(&pool->foreign);
 
     assert(kind != CHUNK_OWN);
-    if (chunk == NULL)
-        chunk = memory_alloc(pool->memory, sizeof(*chunk));
     if (chunk == NULL)
         return NULL;
     chunk->next = NULL;
@@ -92,16 +59,13 @@ struct chunk *chunk_create_foreign(
     return chunk;
 }
 
-/* Puts a chunk on a spare list, or returns it to the allocator where the list is full. */
 static void recycle_chunk(struct chunk_pool *pool, struct chunk *chunk)
 {
-    bool spared = false;
-
     if (chunk->kind != CHUNK_OWN)
-        spared = push_spare(&pool->spare_foreign, &pool->spare_foreign_n, pool->spare_max, chunk);
+        spares_give(&pool->foreign, chunk);
     else if ((size_t)(chunk->limit - chunk->data) == CHUNK_ROOM)
-        spared = push_spare(&pool->spare_own, &pool->spare_own_n, pool->spare_max, chunk);
-    if (!spared)
+        spares_give(&pool->own, chunk);
+    else
         memory_release(pool->memory, chunk);
 }
 
@@ -182,7 +146,7 @@ void *chunk_arena_alloc(struct chunk_pool *pool, struct chunk **arena, size_t n)
     n = (n + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     assert(chunk == NULL || chunk->kind == CHUNK_OWN);
     if (chunk == NULL || chunk_room(chunk) < n) {
-        if (pool->spare_max == 0)
+        if (pool->exact)
             return alloc_exact(pool, arena, wanted);
         chunk = chunk_create(pool, n + ALIGNMENT);
         if (chunk == NULL)
@@ -224,19 +188,8 @@ void chunk_check(const struct chunk *chunk)
 
 void chunk_pool_check(const struct chunk_pool *pool)
 {
-    const struct chunk *chunk;
-    unsigned own = 0, foreign = 0;
-
-    for (chunk = pool->spare_own; chunk != NULL; chunk = chunk->next) {
-        assert(chunk->kind == CHUNK_OWN);
-        own++;
-    }
-    for (chunk = pool->spare_foreign; chunk != NULL; chunk = chunk->next) {
-        assert(chunk->kind != CHUNK_OWN);
-        foreign++;
-    }
-    assert(own == pool->spare_own_n && own <= pool->spare_max);
-    assert(foreign == pool->spare_foreign_n && foreign <= pool->spare_max);
-    for (chunk = pool->released; chunk != NULL; chunk = chunk->next)
+    spares_check(&pool->own);
+    spares_check(&pool->foreign);
+    for (const struct chunk *chunk = pool->released; chunk != NULL; chunk = chunk->next)
         assert(chunk->kind == CHUNK_REF);
 }

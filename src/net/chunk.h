@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/compiler.h"
-#include "base/memory.h"
+#include "base/spares.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,16 +44,13 @@ struct chunk {
 
 /* Room of a usual chunk: header and data fill a page. */
 #define CHUNK_ROOM (4096 - sizeof(struct chunk))
-/* Spare chunks of a pool: enough for the busy connections of one turn of the loop. */
-#define CHUNK_SPARES 64
 
 /* Chunks of one worker. */
 struct chunk_pool {
     const struct memory *memory;
-    struct chunk *spare_own, *spare_foreign; /* free chunks: of the usual room, and without room */
-    unsigned spare_own_n, spare_foreign_n;
-    unsigned spare_max;     /* of either: none where each piece of memory is to be seen by itself */
-    struct chunk *released; /* REF chunks with release functions not run yet */
+    struct spares own, foreign; /* free chunks: of the usual room, and without room */
+    bool exact;                 /* each piece of an arena is a block, for a test's memory */
+    struct chunk *released;     /* REF chunks with release functions not run yet */
 };
 
 void chunk_pool_init(struct chunk_pool *pool, const struct memory *memory);
@@ -61,8 +58,6 @@ void chunk_pool_init(struct chunk_pool *pool, const struct memory *memory);
 void chunk_pool_done(struct chunk_pool *pool);
 /* Runs the release functions of freed REF chunks, in the order in which the chunks were freed. */
 NOINLINE void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbeat);
-/* Returns the number of free chunks in the pool. */
-unsigned chunk_pool_spare_n(const struct chunk_pool *pool);
 /* Asserts that lists and counts agree. */
 void chunk_pool_check(const struct chunk_pool *pool);
 

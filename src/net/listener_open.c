@@ -4,17 +4,17 @@
  * not open before. */
 #include "net/listener_open.h"
 
-#include "net/listener_option.h"
 #include "net/listener_options.h"
 #include "net/listener_socket.h"
 #include "os/descriptor.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
 /* Asserts the invariants of a listener in any state. */
-static void check_listener(const struct listener *listener)
+static void check_sockets(const struct listener *listener)
 {
     assert(listener->arena != NULL && (listener->fds != NULL || listener->fd_n == 0));
     assert(!listener_is_unix(listener) || !listener->options.reuseport);
@@ -149,7 +149,7 @@ int listener_commit(struct listener *listener, struct listener_system *system, s
 {
     int result = 0;
 
-    check_listener(listener);
+    check_sockets(listener);
     listener_record(listener); /* before options of ours are set */
     for (unsigned i = 0; i < listener->fd_n; i++) {
         int fd = listener->fds[i];
@@ -184,20 +184,28 @@ int listener_add(struct listener *listener, int fd, bool kept)
     return 0;
 }
 
+/* Closes the sockets behind the first kept_n, except for sockets shared with `next` (NULL: none). */
+static void close_sockets(struct listener *listener, const struct listener *next)
+{
+    check_sockets(listener);
+    for (unsigned i = 0; i < listener->fd_n; i++) {
+        int fd = listener->fds[i];
+
+        listener->fds[i] = -1;
+        if (fd != -1 && i >= listener->kept_n && (next == NULL || !listener_has(next, fd)))
+            descriptor_discard(fd);
+    }
+}
+
 void listener_close(struct listener *listener)
 {
-    check_listener(listener);
-    for (unsigned i = 0; i < listener->fd_n; i++) {
-        if (listener->fds[i] != -1 && i >= listener->kept_n)
-            descriptor_discard(listener->fds[i]);
-        listener->fds[i] = -1;
-    }
+    close_sockets(listener, NULL);
 }
 
 void listener_close_socket(struct listener *listener, int fd)
 {
     assert(fd >= 0);
-    check_listener(listener);
+    check_sockets(listener);
     for (unsigned i = 0; i < listener->fd_n; i++)
         if (listener->fds[i] == fd) {
             listener->fds[i] = -1;
@@ -209,7 +217,7 @@ void listener_close_socket(struct listener *listener, int fd)
 void listener_undo_open(struct listener *listener, const struct listener *from)
 {
     assert(from == NULL || address_equal(&from->address, &listener->address));
-    check_listener(listener);
+    check_sockets(listener);
     allow_reuseport(listener, from, 0);
     for (unsigned i = 0; i < listener->fd_n; i++) {
         int fd = listener->fds[i];
@@ -226,10 +234,5 @@ void listener_undo_open(struct listener *listener, const struct listener *from)
 void listener_hand_over(struct listener *listener, const struct listener *next)
 {
     assert(next != listener && address_equal(&listener->address, &next->address));
-    for (unsigned i = 0; i < listener->fd_n; i++) {
-        if (listener->fds[i] != -1 && i >= listener->kept_n &&
-            !listener_has(next, listener->fds[i]))
-            descriptor_discard(listener->fds[i]);
-        listener->fds[i] = -1;
-    }
+    close_sockets(listener, next);
 }

@@ -6,10 +6,10 @@
  * socket's at the start. Never fails: refusals are logged as alerts. */
 #include "net/listener_options.h"
 
-#include "net/listener_option.h"
 #include "os/descriptor.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -33,6 +33,29 @@ const char *listener_lacks(const struct listener_options *options)
         os_option_keepidle.number == -1)
         return "so_keepalive=keepidle:keepintvl:keepcnt";
     return NULL;
+}
+
+int listener_option_of(int fd, const struct os_option *option)
+{
+    int value;
+    socklen_t length = sizeof(value);
+
+    return getsockopt(fd, option->level, option->number, &value, &length) == -1 ? 0 : value;
+}
+
+static void set_listener_option(const struct listener *listener, int fd,
+    const struct os_option *option, int value, struct log *log)
+{
+    if (setsockopt(fd, option->level, option->number, &value, sizeof(value)) == -1)
+        log_write(log, LEVEL_ALERT, errno, "setsockopt(%s, %d) %s failed, ignored", option->name,
+            value, listener->text);
+}
+
+void listener_change_option(const struct listener *listener, int fd, const struct os_option *option,
+    int value, struct log *log)
+{
+    if (listener_option_of(fd, option) != value)
+        set_listener_option(listener, fd, option, value, log);
 }
 
 void listener_set_bind_options(const struct listener *listener, int fd, struct log *log)
@@ -120,7 +143,7 @@ static bool restore_buffer(const struct listener *listener, int fd, const struct
     assert(size > 0);
     if (was_locked && listener_option_of(fd, option) == size)
         return false;
-    listener_set_option(listener, fd, option, size / 2, log); /* the kernel shows the double */
+    set_listener_option(listener, fd, option, size / 2, log); /* the kernel shows the double */
     return true;
 }
 
@@ -146,7 +169,7 @@ static void restore_buffers(
             values->sndbuf, values->buf_lock & OS_SNDBUF_LOCK, log);
     free &= ~values->buf_lock;
     if (free != 0)
-        listener_set_option(listener, fd, &os_option_buf_lock, locked & ~free, log);
+        set_listener_option(listener, fd, &os_option_buf_lock, locked & ~free, log);
 }
 
 /* Sets options without a directive to earlier values. */
@@ -164,7 +187,7 @@ static void restore_untouched(
         if ((option->level == IPPROTO_IPV6 && !ipv6) ||
             listener_option_of(fd, option) == values->values[i])
             continue;
-        listener_set_option(listener, fd, option, values->values[i], log);
+        set_listener_option(listener, fd, option, values->values[i], log);
         system->changed++;
     }
 }
@@ -231,9 +254,9 @@ void listener_set_options(
     descriptor_stop_linger(fd); /* accepted sockets inherit it */
     /* the kernel shows sizes unequal to the set sizes, so there is nothing to compare */
     if (options->rcvbuf != 0)
-        listener_set_option(listener, fd, OPTION(SOL_SOCKET, SO_RCVBUF), options->rcvbuf, log);
+        set_listener_option(listener, fd, OPTION(SOL_SOCKET, SO_RCVBUF), options->rcvbuf, log);
     if (options->sndbuf != 0)
-        listener_set_option(listener, fd, OPTION(SOL_SOCKET, SO_SNDBUF), options->sndbuf, log);
+        set_listener_option(listener, fd, OPTION(SOL_SOCKET, SO_SNDBUF), options->sndbuf, log);
     if (listener_is_unix(listener))
         return;
     if (listener->adopted || system->restores)

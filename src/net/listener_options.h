@@ -3,6 +3,7 @@
 #pragma once
 
 #include "net/listener.h"
+#include "os/sockets.h"
 
 extern const struct listener_options listener_defaults;
 
@@ -17,6 +18,17 @@ void listener_set_options(
  * Only few of many changes are logged. */
 void listener_restore(
     struct listener *listener, int fd, struct listener_system *system, struct log *log);
+
+/* An option under its name in the log. */
+#define OPTION(level, number) (&(const struct os_option) { level, number, #number })
+
+/* Returns an option's value; 0 where the kernel does not know the option, so that "off" is never
+ * refused. */
+int listener_option_of(int fd, const struct os_option *option);
+/* Sets an option where different, on a kept socket too. An option refused by the kernel is an
+ * alert. */
+void listener_change_option(const struct listener *listener, int fd, const struct os_option *option,
+    int value, struct log *log);
 
 /* Returns the values of an untouched socket; NULL where no socket can be made. */
 const struct listener_untouched *listener_untouched_of(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A socket of a listener: bound, examined, revived. */
+/* A socket of a listener: bound, examined, mended. */
 #pragma once
 
 #include "net/listener.h"
@@ -26,6 +26,13 @@ void listener_disconnect(int fd);
 /* Disconnects a broken TCP socket, and binds it again after the loss of the port, ready to listen;
  * -1 with errno. */
 int listener_revive(struct listener *listener, int fd, struct log *log);
+
+/* Makes a broken socket listen again beside the sockets of `others`: MENDED. Else, with
+ * `may_replace`, a new socket gets the descriptor: REPLACED, and the other holders have to be given
+ * the new socket. Few of many repairs are logged. -1 on failure, with an emerg line at times. */
+enum { LISTENER_MENDED, LISTENER_REPLACED };
+int listener_mend(struct listener *listener, int fd, const struct listeners *others,
+    bool may_replace, struct log *log);
 
 /* Notes the inode of a unix socket's path. */
 void listener_note_path(struct listener *listener);

@@ -4,6 +4,7 @@
 #include "net/proxy_protocol.h"
 
 #include "base/compiler.h"
+#include "base/number.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -14,7 +15,7 @@
 static const char unknown[] = "PROXY UNKNOWN";
 
 /* Whether the bytes begin with the text, or are the beginning of it. */
-static bool agrees(fb_bytes in, const void *text, size_t n)
+static bool begins_like(fb_bytes in, const void *text, size_t n)
 {
     return memcmp(in.p, text, in.n < n ? in.n : n) == 0;
 }
@@ -38,41 +39,32 @@ static bool cut_field(fb_bytes *line, char *field, size_t size)
 }
 
 /* Parses an address of either family: TCP4 and TCP6 may precede any family. */
-static bool parse_host(fb_bytes *line, struct address *out, fb_bytes *spelled)
+static bool parse_host_field(fb_bytes *line, struct address *out, fb_bytes *spelled)
 {
     char text[INET6_ADDRSTRLEN];
+    struct in6_addr host; /* or a struct in_addr at its begin */
+    bool is_in;
 
     spelled->p = line->p;
     if (!cut_field(line, text, sizeof(text)))
         return false;
     spelled->n = strlen(text);
     assert(spelled->n > 0 && spelled->p + spelled->n <= line->p);
-    memset(out, 0, sizeof(*out));
-    if (inet_pton(AF_INET, text, &out->in.sin_addr) == 1) {
-        out->length = sizeof(out->in);
-        out->any.sa_family = AF_INET;
-        return true;
-    }
-    out->length = sizeof(out->in6);
-    out->any.sa_family = AF_INET6;
-    return inet_pton(AF_INET6, text, &out->in6.sin6_addr) == 1;
+    is_in = inet_pton(AF_INET, text, &host) == 1;
+    if (!is_in && inet_pton(AF_INET6, text, &host) != 1)
+        return false;
+    address_make(out, is_in ? AF_INET : AF_INET6, &host, 0);
+    return true;
 }
 
 /* Parses a decimal number without leading zeros. */
-static bool parse_port(fb_bytes *line, struct address *out)
+static bool parse_port_field(fb_bytes *line, struct address *out)
 {
     char text[sizeof("65535")];
-    unsigned port = 0;
+    int64_t port;
 
-    if (!cut_field(line, text, sizeof(text)) || (text[0] == '0' && text[1] != '\0'))
-        return false;
-    for (const char *p = text; *p != '\0'; p++) {
-        if (*p < '0' || *p > '9')
-            return false;
-        port = port * 10 + (unsigned)(*p - '0');
-    }
-    assert(port <= 99999); /* `text` has room for five digits */
-    if (port > UINT16_MAX)
+    if (!cut_field(line, text, sizeof(text)) || (text[0] == '0' && text[1] != '\0') ||
+        text[0] == '-' || number_parse(text, 0, UINT16_MAX, &port) != NUMBER_OK)
         return false;
     address_set_port(out, (in_port_t)port);
     return true;
@@ -82,14 +74,14 @@ static bool parse_port(fb_bytes *line, struct address *out)
 static bool parse_fields(fb_bytes line, struct proxy_protocol *out)
 {
     out->has_addresses = true;
-    return parse_host(&line, &out->source, &out->source_text) &&
-           parse_host(&line, &out->destination, &out->destination_text) &&
-           parse_port(&line, &out->source) && memchr(line.p, ' ', line.n) == NULL &&
-           parse_port(&line, &out->destination);
+    return parse_host_field(&line, &out->source, &out->source_text) &&
+           parse_host_field(&line, &out->destination, &out->destination_text) &&
+           parse_port_field(&line, &out->source) && memchr(line.p, ' ', line.n) == NULL &&
+           parse_port_field(&line, &out->destination);
 }
 
 /* Returns the bytes of the line before "\r\n", or -1. */
-static ssize_t find_end(fb_bytes in)
+static ssize_t find_line_end(fb_bytes in)
 {
     size_t most = in.n < PROXY_PROTOCOL_LINE ? in.n : PROXY_PROTOCOL_LINE;
     const uint8_t *end = memmem(in.p, most, "\r\n", 2);
@@ -101,11 +93,11 @@ static enum proxy_protocol_status parse_line(fb_bytes in, struct proxy_protocol 
 {
     static const char *const words[] = { unknown, "PROXY TCP4 ", "PROXY TCP6 " };
     unsigned i = 0;
-    ssize_t end = find_end(in);
+    ssize_t end = find_line_end(in);
     size_t n;
     bool whole;
 
-    while (i < countof(words) && !agrees(in, words[i], strlen(words[i])))
+    while (i < countof(words) && !begins_like(in, words[i], strlen(words[i])))
         i++;
     if (i == countof(words))
         return PROXY_PROTOCOL_BROKEN;
@@ -143,30 +135,14 @@ static const uint8_t address_bytes[FAMILIES] = {
     [FAMILY_UNIX] = 2 * UINT8_C(108),
 };
 
-static unsigned read_16(const uint8_t *p)
+static uint16_t read_16(const uint8_t *p)
 {
-    return (unsigned)p[0] << 8 | p[1];
+    return (uint16_t)(p[0] << 8 | p[1]);
 }
 
 static uint32_t read_32(const uint8_t *p)
 {
     return (uint32_t)read_16(p) << 16 | read_16(p + 2);
-}
-
-static void read_in(const uint8_t *host, const uint8_t *port, struct address *out)
-{
-    out->length = sizeof(out->in);
-    out->in = (struct sockaddr_in) { .sin_family = AF_INET };
-    memcpy(&out->in.sin_addr, host, 4);
-    memcpy(&out->in.sin_port, port, 2);
-}
-
-static void read_in6(const uint8_t *host, const uint8_t *port, struct address *out)
-{
-    out->length = sizeof(out->in6);
-    out->in6 = (struct sockaddr_in6) { .sin6_family = AF_INET6 };
-    memcpy(&out->in6.sin6_addr, host, 16);
-    memcpy(&out->in6.sin6_port, port, 2);
 }
 
 /* The path ends with a NUL or fills the field, except for the last byte, never part of our
@@ -187,12 +163,12 @@ static void read_addresses(const uint8_t *p, unsigned family, struct proxy_proto
     out->has_addresses = true;
     switch (family) {
     case FAMILY_INET:
-        read_in(p, p + 8, &out->source);
-        read_in(p + 4, p + 10, &out->destination);
+        address_make(&out->source, AF_INET, p, read_16(p + 8));
+        address_make(&out->destination, AF_INET, p + 4, read_16(p + 10));
         break;
     case FAMILY_INET6:
-        read_in6(p, p + 32, &out->source);
-        read_in6(p + 16, p + 34, &out->destination);
+        address_make(&out->source, AF_INET6, p, read_16(p + 32));
+        address_make(&out->destination, AF_INET6, p + 16, read_16(p + 34));
         break;
     case FAMILY_UNIX:
         read_unix(p, &out->source);
@@ -245,12 +221,12 @@ static bool is_known(fb_bytes in)
            (in.p[AT_FAMILY] >> 4 < FAMILIES && (in.p[AT_FAMILY] & 0xf) < TRANSPORTS);
 }
 
-static enum proxy_protocol_status parse_block(fb_bytes in, struct proxy_protocol *out)
+static enum proxy_protocol_status parse_binary(fb_bytes in, struct proxy_protocol *out)
 {
     size_t n, addresses;
     unsigned family;
 
-    assert(agrees(in, signature, sizeof(signature)));
+    assert(begins_like(in, signature, sizeof(signature)));
     if (!is_known(in))
         return PROXY_PROTOCOL_BROKEN;
     if (in.n < HEAD)
@@ -281,7 +257,8 @@ enum proxy_protocol_status proxy_protocol_parse(fb_bytes in, struct proxy_protoc
     out->length = 0;
     if (in.n == 0)
         return PROXY_PROTOCOL_MORE;
-    status = agrees(in, signature, sizeof(signature)) ? parse_block(in, out) : parse_line(in, out);
+    status =
+        begins_like(in, signature, sizeof(signature)) ? parse_binary(in, out) : parse_line(in, out);
     assert(status != PROXY_PROTOCOL_WHOLE || (out->length > 0 && out->length <= in.n));
     return status;
 }

@@ -6,7 +6,6 @@
 #include "pool/listeners.h"
 
 #include "base/compiler.h"
-#include "net/listener_mend.h"
 #include "net/listener_options.h"
 #include "net/listener_socket.h"
 #include "pool/outbox.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The SDK's calls on the addresses of a connection's two ends, and on the text form. */
 #include "net/address_parse.h"
-#include "net/target.h"
 #include "sdk/handle.h"
 
 #include <arpa/inet.h>

@@ -8,7 +8,6 @@
 #include "base/compiler.h"
 #include "net/address_parse.h"
 #include "net/conn_pipe.h"
-#include "net/target.h"
 #include "sdk/handle.h"
 #include "session/conn.h"
 #include "session/timeouts.h"

@@ -13,8 +13,8 @@
  * Never sends or closes a connection directly within a callback; asks the connection to. */
 #include "session/session.h"
 
+#include "net/address_parse.h"
 #include "net/conn_connect.h"
-#include "net/target.h"
 #include "os/descriptor.h"
 #include "session/conn_end.h"
 #include "session/end.h"

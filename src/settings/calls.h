@@ -5,7 +5,7 @@
 
 #include "base/compiler.h"
 #include "conf/conf.h"
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "shm/map_log.h"
 
 #include <forkbeard/forkbeard.h>

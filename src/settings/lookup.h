@@ -6,7 +6,7 @@
  * Each call returns NULL, or the text of a mistake in the name. */
 #pragma once
 
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "settings/apply.h"
 
 #define LOOKUP_ADDRESSES_MAX 16

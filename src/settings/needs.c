@@ -5,7 +5,7 @@
 #include "settings/needs.h"
 
 #include "base/check.h"
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "names/setting.h"
-#include "net/target.h"
+#include "net/address_parse.h"
 
 #include <bsd/sys/queue.h>
 

@@ -3,7 +3,6 @@
  * process has shut down. Never accepts. */
 #include "worker/acceptors.h"
 
-#include "net/listener_mend.h"
 #include "net/listener_socket.h"
 #include "os/descriptor.h"
 #include "worker/worker.h"

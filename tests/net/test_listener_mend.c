@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listeners that listen again after a shutdown. */
-#include "net/listener_mend.h"
 #include "net/listener_open.h"
 #include "net/listener_options.h"
 #include "net/listener_socket.h"

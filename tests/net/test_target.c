@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Targets of connections: addresses and names, resolved when the configuration is read. */
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "support/test.h"
 
 #include "base/compiler.h"

@@ -291,7 +291,10 @@ fb_test *scripted_start(void)
 
 void scripted_share_blocks(fb_test *test)
 {
-    test->workers->worker.stream.net.chunks.spare_max = CHUNK_SPARES;
+    struct net *net = &test->workers->worker.stream.net;
+
+    net->chunks.exact = false;
+    ((struct memory *)net->memory)->spares = 64;
 }
 
 void scripted_finish(fb_test **test)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fb_connect_with(): connections of a worker, and options of connecting. */
 #include "net/address_parse.h"
-#include "net/target.h"
 #include "sdk/scripted_conn.h"
 #include "session/conn.h"
 #include "session/drain.h"

@@ -3,7 +3,7 @@
  * the beginning of the second session. */
 #include "sdk/scripted_conn.h"
 
-#include "net/target.h"
+#include "net/address_parse.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * the outcome and the bytes of the log. */
 #include "sdk/scripted_conn.h"
 
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "text/template.h"
 
 #include <string.h>

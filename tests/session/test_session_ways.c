@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions beginning in several ways at once. At any failure, a protocol learns exactly the ends of
  * its sessions. */
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "session/ways.h"
 
 static unsigned ask_own(struct fb_conn *conn, const void *arg)

@@ -3,7 +3,7 @@
  * main file without a prefix. Files of the configuration always start from the main file's
  * directory, and nothing from the current directory. */
 #include "net/address.h"
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "settings/loading.h"
 #include "support/test.h"
 

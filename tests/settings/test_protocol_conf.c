@@ -4,7 +4,7 @@
 #include "settings/loading.h"
 #include "support/test.h"
 
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "settings/calls.h"
 #include "shm/metrics.h"
 

@@ -5,7 +5,7 @@
 #include "features/pass/pass.h"
 
 #include "base/compiler.h"
-#include "net/target.h"
+#include "net/address_parse.h"
 #include "session/conn_end.h"
 #include "session/record.h"
 #include "session/session.h"
