@@ -179,26 +179,23 @@ static uint64_t read_now(struct loop *loop)
     return now;
 }
 
-/* Without a timer the clock is read about every wait, so that timer_resolution spares nothing. */
-static void wait_and_tick(struct loop *loop, int timeout)
+void loop_wait_for_tick(struct loop *loop, int timeout)
 {
-    uint64_t now = read_now(loop);
-    int left = now < loop->next_tick_ms ? (int)(loop->next_tick_ms - now) : 0;
+    uint64_t now;
+    int left;
 
+    if (loop->next_tick_ms == 0) { /* the mechanism watches the ticker */
+        loop->mechanism->process_events(loop, timeout);
+        return;
+    }
+    now = read_now(loop);
+    left = now < loop->next_tick_ms ? (int)(loop->next_tick_ms - now) : 0;
     loop->mechanism->process_events(loop, timeout == -1 || timeout > left ? left : timeout);
     now = read_now(loop);
     if (now < loop->next_tick_ms)
         return;
     loop->next_tick_ms += ((now - loop->next_tick_ms) / loop->tick_ms + 1) * loop->tick_ms;
     loop_report_own(loop, loop->ticker);
-}
-
-void loop_wait_for_tick(struct loop *loop, int timeout)
-{
-    if (loop->next_tick_ms != 0)
-        wait_and_tick(loop, timeout);
-    else
-        loop->mechanism->process_events(loop, timeout); /* the ticker is one of its sources */
 }
 
 /* ---- Signals ---- */

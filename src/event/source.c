@@ -28,11 +28,6 @@ void source_table_done(struct source_table *table)
     table->base = NULL;
 }
 
-static bool is_at_rest(const struct event *event)
-{
-    return !event->active && event->queue == QUEUE_NONE;
-}
-
 void source_table_check(const struct source_table *table)
 {
     uint32_t free_n = 0;
@@ -43,7 +38,9 @@ void source_table_check(const struct source_table *table)
         const struct source *source = source_at(table, i);
 
         assert(i < table->used_n && !source->in_use);
-        assert(is_at_rest(&source->events[EVENT_READ]) && is_at_rest(&source->events[EVENT_WRITE]));
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
+            assert(
+                !source->events[direction].active && source->events[direction].queue == QUEUE_NONE);
         free_n++;
         assert(free_n <= table->used_n - table->in_use_n); /* no circle */
     }

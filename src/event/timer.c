@@ -29,18 +29,14 @@ void timers_init(struct timers *timers, const struct clock *clock, struct loop *
     timers->loop = loop;
 }
 
-static void find_soonest(struct timers *timers)
-{
-    const struct timer *first = RB_MIN(timer_tree, &timers->tree);
-
-    timers->soonest = first != NULL ? first->deadline : TIMERS_NONE;
-}
-
 static inline void remove_timer(struct timers *timers, struct timer *timer)
 {
     RB_REMOVE(timer_tree, &timers->tree, timer);
-    if (timer->deadline == timers->soonest)
-        find_soonest(timers);
+    if (timer->deadline == timers->soonest) {
+        const struct timer *first = RB_MIN(timer_tree, &timers->tree);
+
+        timers->soonest = first != NULL ? first->deadline : TIMERS_NONE;
+    }
     timer->deadline = 0;
 }
 

@@ -96,14 +96,9 @@ static struct source *find_event_source(const struct loop *loop, const struct ke
     return NULL;
 }
 
-static int filter_of(enum event_direction direction)
+static short filter_of(enum event_direction direction)
 {
     return direction == EVENT_READ ? EVFILT_READ : EVFILT_WRITE;
-}
-
-static unsigned shift_of(enum event_direction direction)
-{
-    return direction == EVENT_READ ? 0 : POSITION_BITS;
 }
 
 static bool filter_is_watched(const struct source *source, enum event_direction direction)
@@ -130,18 +125,6 @@ static void report_error(struct loop *loop, const struct kevent *event, struct s
         loop_report(loop, source, direction);
 }
 
-/* Data may lie before the peer's end. The owner gets the error in fflags after the data; without an
- * error the end of the writing direction may be our own. */
-static void note_filter_end(
-    struct kqueue_state *state, struct source *source, const struct kevent *event)
-{
-    enum event_direction direction = event->filter == EVFILT_WRITE ? EVENT_WRITE : EVENT_READ;
-
-    if (direction == EVENT_READ || event->fflags != 0)
-        source->eof = true;
-    kqueue_tell_end(&state->telling, source, direction, event->data, (int)event->fflags);
-}
-
 static void report_kevent(struct loop *loop, const struct kevent *event)
 {
     enum event_direction direction = event->filter == EVFILT_WRITE ? EVENT_WRITE : EVENT_READ;
@@ -165,10 +148,14 @@ static void report_kevent(struct loop *loop, const struct kevent *event)
         return;
     debug_source(loop, source, "kqueue reports %s, data %jd%s", debug_direction(direction),
         (intmax_t)event->data, event->flags & EV_EOF ? ", eof" : "");
-    if (event->flags & EV_EOF)
-        note_filter_end(state, source, event);
-    else if (source->listening)
+    if (event->flags & EV_EOF) {
+        /* without an error in fflags, which comes behind the data, our own half may have ended */
+        if (direction == EVENT_READ || event->fflags != 0)
+            source->eof = true;
+        kqueue_tell_end(&state->telling, source, direction, event->data, (int)event->fflags);
+    } else if (source->listening) {
         kqueue_tell_clients(&state->telling, source, event->data);
+    }
     loop_report(loop, source, direction);
 }
 
@@ -213,7 +200,8 @@ static struct kevent *find_change(
     struct loop *loop, const struct source *source, enum event_direction direction)
 {
     struct kqueue_state *state = loop->mechanism_state;
-    uint32_t position = source->position >> shift_of(direction) & (UINT32_MAX >> POSITION_BITS);
+    uint32_t position =
+        source->position >> (POSITION_BITS * direction) & (UINT32_MAX >> POSITION_BITS);
     struct kevent *change;
 
     if (position == 0 || position > state->change_n)
@@ -229,18 +217,18 @@ static struct kevent *add_change(
     struct loop *loop, struct source *source, enum event_direction direction, unsigned flags)
 {
     struct kqueue_state *state = loop->mechanism_state;
-    uint32_t other = UINT32_MAX >> POSITION_BITS << shift_of(!direction);
+    uint32_t other = UINT32_MAX >> POSITION_BITS << (POSITION_BITS * !direction);
 
     assert(source->fd != -1 && source->in_use);
     if (state->change_n == state->changes_max)
         send_changes(loop);
     state->changes[state->change_n++] = (struct kevent) {
         .ident = (uintptr_t)source->fd,
-        .filter = (short)filter_of(direction),
+        .filter = filter_of(direction),
         .flags = (unsigned short)flags,
         .udata = (user_data)tag_of(loop, source),
     };
-    source->position = (source->position & other) | state->change_n << shift_of(direction);
+    source->position = (source->position & other) | state->change_n << (POSITION_BITS * direction);
     debug_flags(loop, source, filter_words[direction], flags, change_words);
     return &state->changes[state->change_n - 1];
 }

@@ -21,8 +21,7 @@
     (IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |           \
         IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP)
 
-/* A direct io_uring_register(): linked dynamically, the library lacks the calls for this and for
- * enable_ring(). */
+/* A direct io_uring_register(), as below: linked dynamically, the library lacks the call. */
 static int restrict_ring(struct io_uring *io)
 {
     struct io_uring_restriction allowed[] = {
@@ -36,11 +35,6 @@ static int restrict_ring(struct io_uring *io)
 
     return io_uring_register(
         (unsigned)io->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed, countof(allowed));
-}
-
-static int enable_ring(struct io_uring *io)
-{
-    return io_uring_register((unsigned)io->ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 }
 
 /* Makes the ring, not enabled yet; -1 with errno. */
@@ -91,7 +85,7 @@ int ring_open(struct ring *ring, unsigned entries, unsigned n)
         errno = error;
         return -1;
     }
-    error = enable_ring(&ring->io);
+    error = io_uring_register((unsigned)ring->io.ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
     if (error < 0) {
         ring_close(ring);
         errno = -error;
@@ -127,19 +121,9 @@ struct io_uring_sqe *ring_entry(struct ring *ring)
     return entry;
 }
 
-/* Shows the kernel the filled-in entries; returns their number. The library's calls for submitting
- * and waiting would wait once more after a signal has ended the wait. */
-static unsigned show_entries(struct io_uring *io)
-{
-    struct io_uring_sq *queue = &io->sq;
-
-    queue->sqe_head = queue->sqe_tail;
-    io_uring_smp_store_release(queue->ktail, queue->sqe_tail);
-    return io_uring_sq_ready(io);
-}
-
 int ring_enter(struct ring *ring, int timeout, const sigset_t *mask)
 {
+    struct io_uring_sq *queue = &ring->io.sq;
     struct __kernel_timespec limit = { timeout / 1000, timeout % 1000 * 1000000LL };
     struct io_uring_getevents_arg arg = {
         .sigmask = (uintptr_t)mask,
@@ -147,7 +131,10 @@ int ring_enter(struct ring *ring, int timeout, const sigset_t *mask)
         .ts = timeout > 0 ? (uintptr_t)&limit : 0,
     };
 
-    return io_uring_enter2((unsigned)ring->io.ring_fd, show_entries(&ring->io), timeout != 0,
+    /* the library's calls would wait once more after a signal has ended the wait */
+    queue->sqe_head = queue->sqe_tail;
+    io_uring_smp_store_release(queue->ktail, queue->sqe_tail);
+    return io_uring_enter2((unsigned)ring->io.ring_fd, io_uring_sq_ready(&ring->io), timeout != 0,
         IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (sigset_t *)(void *)&arg, sizeof(arg));
 }
 

@@ -16,7 +16,7 @@
 /* The most spare buffers for output. */
 #define SPARE_MAX 64
 
-static void *map_memory(size_t size)
+static void *map_ring_memory(size_t size)
 {
     void *memory = mmap(
         NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -27,15 +27,6 @@ static void *map_memory(size_t size)
     return memory;
 }
 
-static unsigned power_of_two(unsigned n)
-{
-    unsigned power = 1;
-
-    while (power < n)
-        power *= 2;
-    return power;
-}
-
 /* Gives a free buffer to the kernel. */
 static void provide(struct ring *ring, unsigned buffer)
 {
@@ -44,29 +35,20 @@ static void provide(struct ring *ring, unsigned buffer)
     io_uring_buf_ring_advance(ring->provided, 1);
 }
 
-static int register_buffers(struct ring *ring, unsigned places)
-{
-    struct io_uring_buf_reg group = {
-        .ring_addr = (uintptr_t)ring->provided,
-        .ring_entries = places,
-        .bgid = RING_GROUP,
-    };
-    int error = io_uring_register_buf_ring(&ring->io, &group, 0);
-
-    errno = -error;
-    return error < 0 ? -1 : 0;
-}
-
 int ring_buffers_init(struct ring *ring, unsigned n)
 {
-    unsigned places = power_of_two(n);
+    struct io_uring_buf_reg group = { .bgid = RING_GROUP };
+    unsigned places = 1;
+    int error;
 
     assert(n > 0 && n <= 1u << 15);
+    while (places < n)
+        places *= 2;
     ring->buffer_n = n;
     ring->provided_mask = places - 1;
     ring->provided_size = places * sizeof(struct io_uring_buf);
-    ring->provided = map_memory(ring->provided_size);
-    ring->buffers = map_memory(n * RING_BUFFER_SIZE);
+    ring->provided = map_ring_memory(ring->provided_size);
+    ring->buffers = map_ring_memory(n * RING_BUFFER_SIZE);
     ring->uses = calloc(n, sizeof(*ring->uses));
     ring->lent = calloc(n, sizeof(*ring->lent));
     if (ring->provided == NULL || ring->buffers == NULL || ring->uses == NULL ||
@@ -75,8 +57,13 @@ int ring_buffers_init(struct ring *ring, unsigned n)
         return -1;
     }
     io_uring_buf_ring_init(ring->provided);
-    if (register_buffers(ring, places) == -1)
+    group.ring_addr = (uintptr_t)ring->provided;
+    group.ring_entries = places;
+    error = io_uring_register_buf_ring(&ring->io, &group, 0);
+    if (error < 0) {
+        errno = -error;
         return -1;
+    }
     for (unsigned i = 0; i < n; i++)
         provide(ring, i);
     return 0;

@@ -122,7 +122,7 @@ static struct io_result flush_output(struct source *source)
     return watch->out.p != NULL ? again(IO_AGAIN_WRITE) : done_with(0);
 }
 
-static struct io_result begin_connect(struct source *source, const struct sockaddr *address,
+static struct io_result ring_connect(struct source *source, const struct sockaddr *address,
     socklen_t length, struct io_connect *options)
 {
     struct io_result result = io_socket.connect(source, address, length, options);
@@ -175,7 +175,7 @@ static size_t queued_output(const struct source *source)
     return held + io_socket_queued(source);
 }
 
-static struct io_result send_file(struct source *source, int fd, off_t *offset, size_t n)
+static struct io_result ring_sendfile(struct source *source, int fd, off_t *offset, size_t n)
 {
     struct io_result result;
 
@@ -246,12 +246,12 @@ const struct io_ops ring_io = {
     .flush = flush_output,
     .accept = io_socket_accept,
     .waits = io_socket_waits,
-    .connect = begin_connect,
+    .connect = ring_connect,
     .connected = end_connect,
     .ended = io_socket_ended,
     .name = io_socket_name,
     .queued = queued_output,
-    .sendfile = send_file,
+    .sendfile = ring_sendfile,
     .splice_in = splice_from,
     .splice_out = splice_to,
     .shutdown = end_sending,

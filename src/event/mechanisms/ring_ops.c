@@ -20,7 +20,7 @@
 #define DRAINS 1000
 #define DRAIN_MS 10
 
-static uint64_t number_of(const struct ring *ring, const struct ring_watch *watch, int op)
+static uint64_t op_number(const struct ring *ring, const struct ring_watch *watch, int op)
 {
     return (uint64_t)(watch - ring->watches) << OP_BITS | (unsigned)op;
 }
@@ -62,14 +62,15 @@ static void note_busy(struct ring *ring, struct ring_watch *watch, enum ring_op 
         debug_source(ring->loop, watch->source, "io_uring is given a %s", op_words[op]);
 }
 
-static bool wait_for(struct ring *ring, struct ring_watch *watch, enum ring_op op, unsigned events)
+static bool begin_wait(
+    struct ring *ring, struct ring_watch *watch, enum ring_op op, unsigned events)
 {
     struct io_uring_sqe *entry = ring_entry(ring);
 
     if (entry == NULL)
         return false;
     io_uring_prep_poll_add(entry, watch->source->fd, events);
-    entry->user_data = number_of(ring, watch, op);
+    entry->user_data = op_number(ring, watch, op);
     note_busy(ring, watch, op);
     return true;
 }
@@ -87,7 +88,7 @@ static bool begin_receive(struct ring *ring, struct ring_watch *watch)
     entry->buf_group = RING_GROUP;
     if (!watch->in.more || watch->in.exhausted)
         entry->ioprio |= IORING_RECVSEND_POLL_FIRST;
-    entry->user_data = number_of(ring, watch, RING_READ);
+    entry->user_data = op_number(ring, watch, RING_READ);
     watch->in.more = watch->in.exhausted = false;
     note_busy(ring, watch, RING_READ);
     return true;
@@ -104,7 +105,7 @@ static bool begin_send(struct ring *ring, struct ring_watch *watch)
     if (entry == NULL)
         return false;
     io_uring_prep_send(entry, watch->source->fd, out->p + out->at, out->end - out->at, flags);
-    entry->user_data = number_of(ring, watch, RING_SEND);
+    entry->user_data = op_number(ring, watch, RING_SEND);
     note_busy(ring, watch, RING_SEND);
     out->silent = !out->waits && !watch->wanted[EVENT_WRITE];
     if (out->silent) {
@@ -124,24 +125,17 @@ static bool cancel(struct ring *ring, struct ring_watch *watch, enum ring_op op)
     entry = ring_entry(ring);
     if (entry == NULL)
         return false;
-    io_uring_prep_cancel64(entry, number_of(ring, watch, op), 0);
+    io_uring_prep_cancel64(entry, op_number(ring, watch, op), 0);
     entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
     entry->user_data = RING_CANCEL;
     watch->cancelled[op] = true;
     return true;
 }
 
-/* Whether input is to be waited for only: of the loop's own sources, of listeners, of what is
- * spliced. */
-static bool only_polls(const struct ring_watch *watch)
-{
-    return watch->listening || watch->splices || watch->plain;
-}
-
 static bool prepare_read(struct ring *ring, struct ring_watch *watch)
 {
     bool wanted = watch->wanted[EVENT_READ] && !watch->connecting && !has_input(watch);
-    bool polls = only_polls(watch);
+    bool polls = watch->listening || watch->splices || watch->plain;
 
     if (watch->busy[RING_READ])
         return (wanted && polls == watch->polled) || cancel(ring, watch, RING_READ);
@@ -150,7 +144,7 @@ static bool prepare_read(struct ring *ring, struct ring_watch *watch)
     watch->polled = polls;
     if (!polls)
         return begin_receive(ring, watch);
-    return wait_for(ring, watch, RING_READ, watch->listening ? POLLIN : POLLIN | POLLRDHUP);
+    return begin_wait(ring, watch, RING_READ, watch->listening ? POLLIN : POLLIN | POLLRDHUP);
 }
 
 /* A send under way stands for the wait for room. */
@@ -162,7 +156,7 @@ static bool prepare_write(struct ring *ring, struct ring_watch *watch)
         return false;
     if (watch->busy[RING_WRITE])
         return wanted || cancel(ring, watch, RING_WRITE);
-    return !wanted || wait_for(ring, watch, RING_WRITE, POLLOUT);
+    return !wanted || begin_wait(ring, watch, RING_WRITE, POLLOUT);
 }
 
 /* Prepares the watch's operations; false: no room for more. */
@@ -242,7 +236,7 @@ static COLD void note_closed(
 }
 
 /* Whether an operation is only to be given again. */
-static bool is_passing(int error)
+static bool error_passes(int error)
 {
     return error == ECANCELED || error == EINTR || error == EAGAIN;
 }
@@ -276,7 +270,7 @@ static void take_received(struct ring *ring, struct ring_watch *watch, int resul
         in->eof = true;
     } else if (result == -ENOBUFS) {
         in->exhausted = true; /* for one turn: lent buffers come back */
-    } else if (!is_passing(-result)) {
+    } else if (!error_passes(-result)) {
         in->error = -result;
     }
     if (result == -EBADF)
@@ -295,21 +289,12 @@ static void take_polled(
     ring_note_change(ring, watch);
     if (result == -EBADF)
         note_closed(ring, watch, direction);
-    if (result < 0 && is_passing(-result))
+    if (result < 0 && error_passes(-result))
         return;
     if (direction == EVENT_READ && result > 0 && (result & (POLLRDHUP | POLLHUP)))
         source->eof = true;
     if (watch->wanted[direction])
         loop_report(ring->loop, source, direction);
-}
-
-/* Lets the owner find out about a failed send, by any event the owner waits for. */
-static void note_send_failed(struct ring *ring, struct ring_watch *watch, int error)
-{
-    watch->out.error = error;
-    if (watch->in.error == 0 && !watch->wanted[EVENT_WRITE])
-        watch->in.error = error;
-    ring_update_unread(ring, watch);
 }
 
 static void take_sent(struct ring *ring, struct ring_watch *watch, int result)
@@ -324,15 +309,19 @@ static void take_sent(struct ring *ring, struct ring_watch *watch, int result)
         assert((uint32_t)result <= out->end - out->at);
         out->at += (uint32_t)result;
     }
-    if (watch->source != NULL && (out->at < out->end && (result > 0 || is_passing(-result)))) {
+    if (watch->source != NULL && (out->at < out->end && (result > 0 || error_passes(-result)))) {
         ring_note_change(ring, watch);
         return;
     }
     ring_output_drop(ring, watch);
     if (watch->source == NULL)
         return;
-    if (result <= 0)
-        note_send_failed(ring, watch, -result);
+    if (result <= 0) { /* the owner finds out by any event */
+        out->error = -result;
+        if (watch->in.error == 0 && !watch->wanted[EVENT_WRITE])
+            watch->in.error = -result;
+        ring_update_unread(ring, watch);
+    }
     if (!watch->wanted[EVENT_WRITE])
         return;
     ring_note_change(ring, watch);
@@ -359,16 +348,6 @@ static void take_result(
         ring_watch_put(ring, watch);
 }
 
-/* Finishes sends begun by the kernel and left without a result. */
-static void finish_silent(struct ring *ring)
-{
-    struct ring_watch *watch;
-    unsigned head = *ring->io.sq.khead;
-
-    while ((watch = TAILQ_FIRST(&ring->silent)) != NULL && (int)(watch->out.entry - head) < 0)
-        take_result(ring, watch, RING_SEND, (int)(watch->out.end - watch->out.at), 0);
-}
-
 /* Takes the kernel's results; returns their number. */
 static unsigned take_results(struct ring *ring)
 {
@@ -392,13 +371,15 @@ static unsigned take_results(struct ring *ring)
 
 unsigned ring_reap(struct ring *ring)
 {
-    unsigned n = take_results(ring);
+    unsigned n = take_results(ring), head;
     struct ring_watch *watch;
 
     /* results for which there was no room */
     while (unlikely(io_uring_cq_has_overflow(&ring->io)) && ring_enter(ring, 0, NULL) >= 0)
         n += take_results(ring);
-    finish_silent(ring);
+    head = *ring->io.sq.khead; /* sends before it have ended, or gave a result */
+    while ((watch = TAILQ_FIRST(&ring->silent)) != NULL && (int)(watch->out.entry - head) < 0)
+        take_result(ring, watch, RING_SEND, (int)(watch->out.end - watch->out.at), 0);
     TAILQ_FOREACH (watch, &ring->unread, unread_link)
         loop_report(ring->loop, watch->source, EVENT_READ);
     return n;
