@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses compared and written as text; address_parse.c reads them. Never asks a resolver.
- * Invariant: equal addresses have the same text. */
+/* Addresses are compared and written as text; address_parse.c reads them. */
 #include "net/address.h"
 
 #include <arpa/inet.h>
@@ -85,17 +84,11 @@ void address_set_port(struct address *address, in_port_t port)
         address->in6.sin6_port = htons(port);
 }
 
-static int compare_unix(const struct address *a, const struct address *b)
-{
-    size_t an, bn;
-    const char *aname = unix_name(a, &an), *bname = unix_name(b, &bn);
-
-    return an != bn ? (an > bn) - (an < bn) : memcmp(aname, bname, an);
-}
-
 int address_compare(const struct address *a, const struct address *b)
 {
     int result = a->any.sa_family - b->any.sa_family;
+    const char *aname, *bname;
+    size_t an, bn;
 
     if (result == 0)
         result = address_port(a) - address_port(b);
@@ -109,7 +102,9 @@ int address_compare(const struct address *a, const struct address *b)
             return a->in6.sin6_scope_id < b->in6.sin6_scope_id ? -1 : 1;
         return memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof(a->in6.sin6_addr));
     default:
-        return compare_unix(a, b);
+        aname = unix_name(a, &an);
+        bname = unix_name(b, &bn);
+        return an != bn ? (an > bn) - (an < bn) : memcmp(aname, bname, an);
     }
 }
 
@@ -136,24 +131,19 @@ bool address_is_wildcard(const struct address *address)
     return address->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr);
 }
 
-static void format_unix(const struct address *address, char text[ADDRESS_TEXT])
-{
-    size_t n;
-    const char *name = unix_name(address, &n);
-
-    if (n > 0 && *name == '\0') /* an abstract name, without a form in nginx */
-        n = 0;
-    snprintf(text, ADDRESS_TEXT, "unix:%.*s", (int)n, name);
-}
-
 char *address_format(const struct address *address, bool port, char text[ADDRESS_TEXT])
 {
     bool is_in6 = address->any.sa_family == AF_INET6;
     char host[INET6_ADDRSTRLEN];
+    size_t n;
 
     *text = '\0';
-    if (address->any.sa_family == AF_UNIX)
-        format_unix(address, text);
+    if (address->any.sa_family == AF_UNIX) {
+        const char *name = unix_name(address, &n);
+
+        /* an abstract name has no form in nginx */
+        snprintf(text, ADDRESS_TEXT, "unix:%.*s", *name != '\0' ? (int)n : 0, name);
+    }
     if (address->any.sa_family != AF_INET && !is_in6)
         return text;
     inet_ntop(address->any.sa_family,

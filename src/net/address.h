@@ -19,12 +19,10 @@ struct address {
     };
 };
 
-/* Bytes of the longest text: "[ffff:...:255.255.255.255]:65535" or "unix:" with the longest path,
- * and a NUL. */
+/* The longest: "[ffff:...:255.255.255.255]:65535", or "unix:" and a path; with the NUL. */
 #define ADDRESS_TEXT 120
 
-/* Copies an address in the system's form, of a unix socket a whole struct; false: of an unknown
- * family, which alone is copied. */
+/* Copies an address, of a unix socket a whole struct; false: unknown family, copied alone. */
 bool address_from(struct address *out, const struct sockaddr *from);
 
 /* Makes an address of AF_INET or AF_INET6 from the bytes of a host. */
@@ -35,19 +33,17 @@ int address_of_socket(struct address *out, int fd);
 in_port_t address_port(const struct address *address);
 void address_set_port(struct address *address, in_port_t port);
 bool address_equal(const struct address *a, const struct address *b);
-/* Whether the address is one of n. */
 bool address_is_among(const struct address *all, unsigned n, const struct address *address);
 /* Orders addresses for sorting; 0 for equal addresses. */
 int address_compare(const struct address *a, const struct address *b);
 bool address_is_wildcard(const struct address *address);
 
-/* Writes an address as nginx does, without the network interface: "1.2.3.4:80", "[::1]:80",
- * "unix:/path", "unix:" for an unnamed one. With `port` false the port is left out. Returns
- * text. */
+/* Writes an address as nginx does, without the network interface: "[::1]:80", "unix:/path", "unix:"
+ * for an unnamed socket; with `port` false, without the port. Returns text. */
 char *address_format(const struct address *address, bool port, char text[ADDRESS_TEXT]);
 
-/* Writes an address with its port, and with the network interface, if any, by the current name of
- * its number: "[fe80::1%eth0]:80". Returns text. Asks the kernel. */
+/* Writes an address with port and network interface, "[fe80::1%eth0]:80". Asks the kernel for the
+ * name. Returns text. */
 char *address_format_zone(const struct address *address, char text[ADDRESS_TEXT]);
 
 /* A CIDR block, a single address, or "unix:" for every unix socket. */

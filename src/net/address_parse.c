@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses from text. Responsible for the forms in directives, and for naming the fault in any
- * other text. Never writes to *out unless the text is right. */
+/* Addresses from text. Names the fault in any wrong text, and then never writes to *out. */
 #include "net/address_parse.h"
 
 #include "base/compiler.h"
@@ -145,7 +144,7 @@ const char *address_parse(const char *text, in_port_t port, struct address *out)
 }
 
 /* Returns NULL where the text can be a host's name. A name that ends in a number is a mistyped
- * address: the resolver would read "127.1" and "1.2.3" in ways that were not meant. */
+ * address, which the resolver would read otherwise: "127.1", "1.2.3". */
 static const char *check_name(const char *name)
 {
     const char *last = strrchr(name, '.');
@@ -343,31 +342,22 @@ const char *address_parse_listen(
     return wrong;
 }
 
-/* Parses a name and port in the form of `listen`. */
-static const char *resolve_target(const char *text, struct address *out)
-{
-    in_port_t last;
-    unsigned n;
-    const char *wrong;
-
-    if (*text == '*')
-        return "expected a host";
-    wrong = address_parse_listen(text, out, 1, &n, &last);
-    if (wrong == NULL && last != address_port(out))
-        return "invalid port";
-    return wrong;
-}
-
 const char *target_parse(const char *text, bool names, struct fb_target *out)
 {
     bool has_path = is_unix(text);
     struct address address;
+    in_port_t last;
+    unsigned n;
     const char *wrong = address_parse(text, 0, &address);
 
     if (!has_path && *text != '[' && strchr(text, ':') == NULL)
         return "expected a port";
-    if (wrong != NULL && names && !has_path && *text != '[')
-        wrong = resolve_target(text, &address);
+    if (wrong != NULL && names && !has_path && *text != '[') {
+        wrong =
+            *text == '*' ? "expected a host" : address_parse_listen(text, &address, 1, &n, &last);
+        if (wrong == NULL && last != address_port(&address))
+            wrong = "invalid port";
+    }
     if (wrong != NULL)
         return strcmp(wrong, "no port") == 0 ? "expected a port" : wrong;
     if (!has_path && address_port(&address) == 0)

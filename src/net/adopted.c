@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Groups adopted sockets by address, and discards the sockets not used by any configuration. A
- * socket from a service manager or another version of the daemon is inspected before the
- * adoption. */
+/* Groups adopted sockets by address, and discards unused sockets. Inspects each socket before. */
 #include "net/adopted.h"
 
 #include "base/number.h"
@@ -47,8 +45,8 @@ void adopted_destroy(struct adopted **adopted)
     arena_destroy(&arena);
 }
 
-/* Makes a TCP socket listen again after a worker of the last start has shut down or connected the
- * socket. An accepted connection has no port once disconnected. */
+/* Makes a TCP socket listen again after a foreign shutdown() or connect(); an accepted connection
+ * has no port once disconnected. */
 static bool listens_again(int fd, struct address *address)
 {
     if (address_of_socket(address, fd) == -1 || address->any.sa_family == AF_UNIX)
@@ -85,35 +83,14 @@ static const char *inspect_socket(
     return NULL;
 }
 
-static int set_flags(int fd)
-{
-    int flags = fcntl(fd, F_GETFL);
-
-    if (flags == -1 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1)
-        return -1;
-    return fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-/* Finds or creates the holder of an address; NULL without memory. */
-static struct listener *holder_at(
-    struct adopted *adopted, const struct address *address, const struct listener_options *options)
-{
-    struct listener *holder = listener_set_at(&adopted->holders, address);
-
-    if (holder != NULL)
-        return holder;
-    holder = listener_create(adopted->arena, address, options);
-    if (holder != NULL)
-        listener_set_add(&adopted->holders, holder);
-    return holder;
-}
-
 const char *adopted_add(struct adopted *adopted, const struct adopted_socket *passed)
 {
     struct adopted_socket *own = arena_alloc(adopted->arena, sizeof(*own));
     struct listener_options options;
     struct address address;
+    struct listener *holder;
     const char *wrong;
+    int flags;
 
     if (own == NULL)
         return "there is no memory for it";
@@ -122,14 +99,22 @@ const char *adopted_add(struct adopted *adopted, const struct adopted_socket *pa
     wrong = inspect_socket(own->fd, &address, &options, &own->ipv6only);
     if (wrong != NULL)
         return wrong;
-    if (set_flags(own->fd) == -1)
+    flags = fcntl(own->fd, F_GETFL);
+    if (flags == -1 || fcntl(own->fd, F_SETFL, flags | O_NONBLOCK) == -1 ||
+        fcntl(own->fd, F_SETFD, FD_CLOEXEC) == -1)
         return "its flags cannot be set";
-    own->holder = holder_at(adopted, &address, &options);
-    if (own->name == NULL || own->holder == NULL ||
-        listener_add(own->holder, own->fd, own->from == ADOPTED_FROM_MANAGER) == -1)
+    holder = listener_set_at(&adopted->holders, &address);
+    if (holder == NULL) {
+        holder = listener_create(adopted->arena, &address, &options);
+        if (holder != NULL)
+            listener_set_add(&adopted->holders, holder);
+    }
+    if (own->name == NULL || holder == NULL ||
+        listener_add(holder, own->fd, own->from == ADOPTED_FROM_MANAGER) == -1)
         return "there is no memory for it";
-    own->holder->foreign = own->holder->foreign || own->from == ADOPTED_FROM_MANAGER;
-    own->holder->stored_n += own->from == ADOPTED_FROM_STORE;
+    holder->foreign = holder->foreign || own->from == ADOPTED_FROM_MANAGER;
+    holder->stored_n += own->from == ADOPTED_FROM_STORE;
+    own->holder = holder;
     STAILQ_INSERT_TAIL(&adopted->sockets, own, link);
     return NULL;
 }
@@ -190,8 +175,8 @@ struct listener *adopted_holder(const struct adopted *adopted, const struct list
     return adopted == NULL ? NULL : listener_set_find(&adopted->holders, listener);
 }
 
-/* Closes the connections of all clients in the queue, and returns how many. What a client has
- * sent is read first, because a close with unread input is a reset. */
+/* Closes the connections of the queue's clients, and returns how many. Input is read before: a
+ * close with unread input is a reset. */
 static unsigned close_waiting(int fd)
 {
     char discarded[4096];
@@ -257,14 +242,6 @@ void adopted_finish(struct adopted *adopted, const struct listeners *serving, st
         holder->fd_n = holder->kept_n;
 }
 
-/* Whether the listener of the socket's address has taken the socket over. */
-static bool is_taken_over(const struct adopted_socket *passed, const struct listeners *own)
-{
-    const struct listener *listener = listener_set_find(own, passed->holder);
-
-    return listener != NULL && listener_has(listener, passed->fd);
-}
-
 void adopted_close_others(struct adopted *adopted, const struct listeners *own)
 {
     struct adopted_socket *passed;
@@ -273,7 +250,8 @@ void adopted_close_others(struct adopted *adopted, const struct listeners *own)
     if (adopted == NULL)
         return;
     STAILQ_FOREACH (passed, &adopted->sockets, link) {
-        if (passed->fd != -1 && !is_taken_over(passed, own))
+        listener = listener_set_find(own, passed->holder);
+        if (passed->fd != -1 && (listener == NULL || !listener_has(listener, passed->fd)))
             descriptor_discard(passed->fd);
         passed->fd = -1;
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool of chunks, and arenas of chunks. Responsible for reusing pages instead of asking the
- * allocator at each callback. Never runs a release function within the call that frees. */
+/* The pool of chunks, and arenas of chunks. Reuses pages without the allocator. */
 #include "net/chunk.h"
 
 #include "os/memory.h"
@@ -117,8 +116,7 @@ void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbea
         }
 }
 
-/* Takes n bytes at the end of a new chunk. The chunk's `end` is aligned: a piece of no bytes may
- * follow. */
+/* Takes n bytes at the end of a new chunk, whose `end` is aligned for a piece of no bytes. */
 static void *alloc_exact(struct chunk_pool *pool, struct chunk **arena, size_t n)
 {
     const size_t head = (sizeof(struct chunk) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);

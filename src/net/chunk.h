@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chunks: runs of bytes that wait to be consumed or sent, and the pool that keeps spare ones.
+/* Chunks: runs of bytes to be consumed or sent, and the pool of free chunks.
  *
- * Responsible for the memory of connections' input and output and of protocols' arenas, and for
- * releasing referenced memory, once, when it is no more needed. Never runs a release
- * function within a call but chunk_pool_run_releases(). Invariant: p <= end, and end <= limit for a
- * chunk of its own memory; a free chunk is on a spare list or with the allocator, never both. */
+ * Responsible for the memory of input, output and protocols' arenas, and for releasing referenced
+ * memory once. Only chunk_pool_run_releases() runs release functions. Invariant: p <= end, and end
+ * <= limit in a chunk of its own memory. */
 #pragma once
 
 #include "base/compiler.h"
@@ -71,11 +70,10 @@ void chunk_free(struct chunk_pool *pool, struct chunk *chunk);
 /* Asserts what holds for each chunk. */
 void chunk_check(const struct chunk *chunk);
 
-/* Takes n bytes of an arena, a list of chunks beginning with NULL. Aligned for any type; NULL
- * without memory. Where the source of memory has a block for each piece, the n bytes end at the
- * block's end, so that a sanitizer sees overruns. */
+/* Takes n bytes of an arena, a list of chunks from NULL on; aligned for any type; NULL without
+ * memory. With `exact` the bytes end at a block's end, so that a sanitizer sees overruns. */
 void *chunk_arena_alloc(struct chunk_pool *pool, struct chunk **arena, size_t n);
-/* Frees all memory of the arena; sets the arena to NULL. */
+/* Frees an arena, NULL then. */
 void chunk_arena_release(struct chunk_pool *pool, struct chunk **arena);
 
 static inline size_t chunk_length(const struct chunk *chunk)

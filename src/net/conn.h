@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection: a slot of the loop's table with its events, its deadline and nothing else; memory
- * for bytes is held only while the owner has not consumed or the peer has not taken them.
+/* A connection: a slot of the loop's table with events and deadline. Memory for bytes is held only
+ * until the owner has consumed or the peer has taken them.
  *
- * Responsible for the layout of the slot, and for the callbacks of its owner (struct conn_ops). The
- * callbacks run from the loop, never from an owner's call: a call's work is done by the flush after
- * each callback. Invariant: the phase decides on the allowed calls, and only conn_set_phase()
- * changes it. */
+ * Callbacks of the owner (struct conn_ops) run from the loop, never from an owner's call: the flush
+ * after each callback does a call's work. Invariant: the phase decides on the allowed calls, and
+ * only conn_set_phase() changes it. */
 #pragma once
 
 #include "net/address.h"
@@ -30,21 +29,19 @@ struct conn_ops {
     void (*eof)(struct fb_conn *conn, fb_bytes rest);
     /* Unsent output fell below the low-water mark after it had been above the high-water mark. */
     void (*writable)(struct fb_conn *conn);
-    /* Returns how many bytes of memory may be unsent before `unwritable` runs; the owner that adds
-     * to twice as many has its connection failed. NULL, as `unwritable` then: any number. */
+    /* Returns the bytes of unsent memory at which `unwritable` runs, and twice of which fail the
+     * connection. NULL, as `unwritable` then: any number. */
     size_t (*output_limit)(const struct fb_conn *conn);
     /* The limit is reached; `writable` follows. */
     void (*unwritable)(struct fb_conn *conn);
     /* The owner's deadline of the connection is reached. */
     void (*expired)(struct fb_conn *conn);
-    /* Runs once for every `opened`, and for every connect; afterwards the owner may not use the
-     * connection. */
+    /* Runs once for every `opened` and connect; then the owner may not use the connection. */
     void (*closed)(struct fb_conn *conn, fb_reason reason);
-    /* Instead of `closed`, after conn_keep(): the owner gives the connection to a new owner, sets
-     * conn->ops to the new owner's, and returns true; false: the connection fails. */
+    /* Runs instead of `closed` after conn_keep(): the owner gives the connection to a new owner
+     * with conn->ops, and returns true; false: the connection fails. */
     bool (*keepalive)(struct fb_conn *conn);
-    /* No descriptor was left for connect() a turn ago: tries again by conn_connect_again(). NULL:
-     * the connect has failed. */
+    /* Calls conn_connect_again(), for want of a descriptor a turn ago. NULL: the connect fails. */
     void (*connect_again)(struct fb_conn *conn);
     /* Notes the errno with which a system call on the connection has failed; NULL: is not told. */
     void (*failed)(struct fb_conn *conn, int error);
@@ -52,13 +49,11 @@ struct conn_ops {
     void (*connect_failed)(struct fb_conn *conn, int error, enum io_step step);
     /* The first byte of the peer has come, in a pipe: calls what conn_pipe() was given. */
     void (*first_byte)(struct fb_conn *conn, conn_first_byte call);
-    /* Fills in details for log lines, besides the connection's client; `client` has room for a
-     * second client. */
+    /* Fills in details of log lines; `client` has room for a second client. */
     void (*describe)(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
 };
 
-/* The phase of a connection. The order matters to the predicates below; conn_state.h has the
- * legal steps. */
+/* The order matters to the predicates below; conn_state.h has the legal steps. */
 enum conn_phase {
     CONN_FREE, /* the slot holds no connection */
     /* `closed` has run: */
@@ -140,8 +135,7 @@ struct fb_conn {
 /* An idle connection costs a slot and the protocol's state, no more. */
 static_assert(sizeof(struct fb_conn) <= 248, "an idle connection has become dearer");
 
-/* Restarts the idle time: the owner's timer is not moved, and the owner asks conn_idle_ms() at the
- * expiry. */
+/* Restarts the idle time; the owner's timer asks conn_idle_ms() at the expiry. */
 static inline void conn_note_moved(struct fb_conn *conn)
 {
     conn->moved_ms = conn->net->loop.clock.mono_ms;
@@ -176,7 +170,6 @@ static inline bool conn_has_failed(const struct fb_conn *conn)
     return conn->phase == CONN_FAILED || conn->phase == CONN_LINGERED;
 }
 
-/* Returns the connection's slot number for links. */
 static inline uint32_t conn_slot(const struct fb_conn *conn)
 {
     const void *base = conn->net->loop.sources.base;

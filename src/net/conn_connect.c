@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections are made: of accepted clients, and to servers.
  *
- * Responsible for the first members of all connections, for beginning a connect(), for failures,
- * and for opening the connection at once after success; where more is to be done, the flush opens.
- * Never moves bytes. Invariants: a slot given to a caller holds no traces of its last connection;
- * `closed` runs for each outgoing connection, opened or not. */
+ * Responsible for the first members of a connection, for beginning a connect() and its failures,
+ * and for opening at once where no more is to be done. Never moves bytes. Invariants: a new slot
+ * has no traces of its last connection; `closed` runs for each outgoing connection, opened or
+ * not. */
 #include "net/conn_connect.h"
 
 #include "net/conn_flush.h"
@@ -14,20 +14,15 @@
 
 #include <errno.h>
 
-/* Whether our connect() has succeeded, and a flush would have nothing to do but to say so. */
-static inline bool is_plainly_connected(const struct fb_conn *conn)
-{
-    return conn->phase == CONN_CONNECTING && conn->pipe == NULL && conn->out == NULL &&
-           conn->unsent == 0 && conn->write == CONN_WRITE_ON &&
-           conn->source.events[EVENT_WRITE].ready && conn_is_told_connected(conn);
-}
-
 /* Goes on when the peer has taken output, or our connect() has been answered. */
 static void run_write(struct loop *loop, struct source *source)
 {
     struct fb_conn *conn = container_of(source, struct fb_conn, source);
 
-    if (is_plainly_connected(conn)) {
+    /* connected, and a flush would do nothing but say so */
+    if (conn->phase == CONN_CONNECTING && conn->pipe == NULL && conn->out == NULL &&
+        conn->unsent == 0 && conn->write == CONN_WRITE_ON && source->events[EVENT_WRITE].ready &&
+        conn_is_told_connected(conn)) {
         conn_trace(conn, "connected");
         conn_set_phase(conn, CONN_OPENING);
         source_disarm(loop, source, EVENT_WRITE);
@@ -38,7 +33,6 @@ static void run_write(struct loop *loop, struct source *source)
     net_flush(conn->net);
 }
 
-/* Logs a debug line of an event, if such are wanted of the connection. */
 static void debug_event(const struct source *source, const char *format, va_list args)
 {
     const struct fb_conn *conn = container_of(source, struct fb_conn, source);
@@ -54,8 +48,7 @@ static const struct source_ops source_ops = {
     .wants_broken = true,
 };
 
-/* Takes a slot and fills in the first members of all connections; NULL when worker_connections are
- * in use. The phase is CONN_FREE until the caller sets it. */
+/* Takes a slot, in CONN_FREE until the caller sets a phase; NULL without a free slot. */
 static ALWAYS_INLINE struct fb_conn *take_slot(
     struct net *net, const struct sockaddr *peer, const struct conn_ops *ops, void *owner)
 {
@@ -100,8 +93,8 @@ struct fb_conn *conn_create(
 }
 
 /* Begins the connect(); returns 0, or the errno. */
-static inline int begin_connect(struct fb_conn *conn, const struct sockaddr *address,
-    socklen_t length, struct io_connect *options)
+static inline int begin_conn(struct fb_conn *conn, const struct sockaddr *address, socklen_t length,
+    struct io_connect *options)
 {
     struct io_result result = conn->source.io->connect(&conn->source, address, length, options);
 
@@ -132,7 +125,7 @@ static COLD void not_begun(struct fb_conn *conn, int error, const struct io_conn
 }
 
 /* Makes a connection without a connect(); NULL without a free slot. */
-static inline struct fb_conn *make(struct net *net, const struct fb_conn *client,
+static inline struct fb_conn *make_outgoing(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session)
 {
     struct fb_conn *conn = take_slot(net, address, ops, owner);
@@ -152,7 +145,7 @@ static inline struct fb_conn *make(struct net *net, const struct fb_conn *client
 struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session)
 {
-    return make(net, client, address, ops, owner, session);
+    return make_outgoing(net, client, address, ops, owner, session);
 }
 
 void conn_connect_soon(struct fb_conn *conn)
@@ -169,14 +162,14 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, struct io_connect *options,
     const struct conn_ops *ops, void *owner, void *session)
 {
-    struct fb_conn *conn = make(net, client, address, ops, owner, session);
+    struct fb_conn *conn = make_outgoing(net, client, address, ops, owner, session);
     int error;
 
     if (unlikely(conn == NULL))
         return NULL;
-    error = begin_connect(conn, address, length, options);
+    error = begin_conn(conn, address, length, options);
     if (unlikely(error == EMFILE || error == ENFILE) && client != NULL && net_free_spare(net))
-        error = begin_connect(conn, address, length, options);
+        error = begin_conn(conn, address, length, options);
     if (likely(error == 0 && !conn_has_failed(conn)))
         return conn;
     if (error != 0)
@@ -192,7 +185,7 @@ void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, so
     int error;
 
     assert(conn->source.fd == -1 && conn_is_connecting(conn));
-    error = begin_connect(conn, address, length, options);
+    error = begin_conn(conn, address, length, options);
     if (error != 0)
         conn_connect_failed(conn, error, options != NULL ? options->failed : IO_CONNECT);
 }

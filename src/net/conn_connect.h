@@ -4,22 +4,21 @@
 
 #include "net/conn.h"
 
-/* Takes a slot for a client's connection on `fd`, owned by the connection from now on; the caller
- * has to open it. NULL when worker_connections are in use. */
+/* Takes a slot for a client's connection, which owns `fd`; the caller opens it. NULL when
+ * worker_connections are in use. */
 struct fb_conn *conn_create(
     struct net *net, int fd, const struct sockaddr *peer, const struct conn_ops *ops, void *owner);
-/* Makes a connection to a server; `opened` or `closed` will follow. The log shows the number of
- * `client`, unless NULL. */
+/* Connects to a server; `opened` or `closed` will follow. The log shows the number of `client`. */
 struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, struct io_connect *options,
     const struct conn_ops *ops, void *owner, void *session);
-/* Makes a connection without a connect(), to be followed by conn_connect_again() or
- * conn_take_over(): conn_connect_soon() has `connect_again` called in the next turn. */
+/* Makes a connection without a connect(), for conn_connect_again() or conn_take_over();
+ * conn_connect_soon() has `connect_again` called in the next turn. */
 struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session);
 void conn_connect_soon(struct fb_conn *conn);
-/* Whether connect() waits for a descriptor, and is tried again in the next turn: the owner may
- * close idle connections meanwhile. */
+/* Whether connect() lacks a descriptor and is tried again in the next turn: close idle
+ * connections. */
 static inline bool conn_lacks_descriptor(const struct fb_conn *conn)
 {
     return conn->source.fd == -1 && conn_is_active(conn);
@@ -27,8 +26,8 @@ static inline bool conn_lacks_descriptor(const struct fb_conn *conn)
 /* Begins the connect() of such a connection, or fails the connection. */
 void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, socklen_t length,
     struct io_connect *options);
-/* Gives a connection without a socket the socket of `from`, an idle connection of the keepalive
- * pool; `from` ends. */
+/* Gives a connection the socket of `from`, an idle connection of the keepalive pool; `from`
+ * ends. */
 void conn_take_over(struct fb_conn *conn, struct fb_conn *from);
 /* Gives an idle connection of the keepalive pool to an owner, whose `opened` will run. */
 void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner);

@@ -2,12 +2,11 @@
 /* The deadlines of connections, in a wheel of buckets: level 0 has a bucket for each millisecond,
  * each further level a bucket for 64 of the level below.
  *
- * Responsible for running `expired` once for each deadline reached. Never moves a connection when
- * its deadline is put off: the bucket is looked at in time, and the connection goes on to a later
- * one. Invariants: a linked connection is in one bucket, beginning no later than the deadline; the
- * wheel's timer is set for the first bucket that may hold connections, or sooner. A deadline
- * without a link was left aside: a look at all slots begins when at most half of the time has
- * passed, and enters the deadline. */
+ * Responsible for running `expired` once for each deadline reached. A deadline that is put off
+ * moves nothing: the bucket is looked at in time, and the connection goes on to a later bucket.
+ * Invariants: a linked connection is in a bucket that begins no later than the deadline; the timer
+ * is set for the first used bucket, or sooner. A deadline without a link was left aside: a look at
+ * all slots begins when at most half of the time has passed, and enters the deadline. */
 #include "net/conn_deadline.h"
 
 #include <assert.h>
@@ -15,9 +14,7 @@
 #define BITS 6
 #define BUCKETS (1u << BITS) /* of a level */
 
-/* Bounds of a turn of the wheel, when many deadlines are reached at once, and of a look: a
- * connection changing buckets and a slot looked at count as a step, an expiring connection as
- * more. */
+/* Bounds of a turn of the wheel, and of a look: a moved connection or a slot is a step. */
 #define STEPS_A_TURN 4096
 #define EXPIRY_COUNTS 16
 
@@ -35,15 +32,15 @@ uint64_t conn_deadline_at(const struct fb_conn *conn)
 }
 
 /* Returns the begin of a future bucket, in ms. */
-static uint64_t bucket_start(const struct conn_wheel *wheel, unsigned level, unsigned bucket)
+static uint64_t bucket_start(const struct conn_wheel *wheel, unsigned bucket)
 {
+    unsigned level = bucket / BUCKETS;
     uint64_t turn = wheel->now >> (level + 1) * BITS;
 
-    return (turn << BITS | bucket) << level * BITS;
+    return (turn << BITS | bucket % BUCKETS) << level * BITS;
 }
 
-/* Finds the first bucket with connections: a bucket left half emptied, else the first of the lowest
- * level with any. Returns the number, or -1 without connections. */
+/* Returns the first used bucket: half emptied, or the first of the lowest level; -1: none. */
 static int first_bucket(const struct conn_wheel *wheel)
 {
     for (unsigned level = 1; level < CONN_WHEEL_LEVELS; level++) {
@@ -56,18 +53,6 @@ static int first_bucket(const struct conn_wheel *wheel)
         if (wheel->used[level] != 0)
             return (int)(level * BUCKETS) + __builtin_ctzll(wheel->used[level]);
     return -1;
-}
-
-static void link_first(struct net *net, struct fb_conn *conn, unsigned bucket)
-{
-    struct conn_wheel *wheel = &net->wheel;
-    uint32_t next = wheel->first[bucket], number = conn_slot(conn);
-
-    conn->timed = (struct conn_link) { .next = next, .prev = IS_FIRST | bucket };
-    if (next != 0)
-        conn_at_slot(net, next)->timed.prev = number;
-    wheel->first[bucket] = number;
-    wheel->used[bucket / BUCKETS] |= 1ull << bucket % BUCKETS;
 }
 
 static void unlink_conn(struct net *net, struct fb_conn *conn)
@@ -88,26 +73,31 @@ static void unlink_conn(struct net *net, struct fb_conn *conn)
         wheel->used[prev / BUCKETS] &= ~(1ull << prev % BUCKETS);
 }
 
-/* Puts a connection into the bucket of the deadline, on the lowest level with deadline and present
- * in one turn: used buckets of higher levels lie ahead. */
+/* Puts a connection into a bucket of the lowest level with deadline and present in one turn. */
 static void put_into_bucket(struct net *net, struct fb_conn *conn)
 {
     struct conn_wheel *wheel = &net->wheel;
     uint64_t at = conn_deadline_at(conn), start;
+    uint32_t next, number = conn_slot(conn);
     unsigned level, bucket;
 
     assert(at >= wheel->now);
     level = (63 - (unsigned)__builtin_clzll((at ^ wheel->now) | (BUCKETS - 1))) / BITS;
-    bucket = (unsigned)(at >> level * BITS) % BUCKETS;
-    link_first(net, conn, level * BUCKETS + bucket);
-    start = bucket_start(wheel, level, bucket);
+    bucket = level * BUCKETS + (unsigned)(at >> level * BITS) % BUCKETS;
+    next = wheel->first[bucket];
+    conn->timed = (struct conn_link) { .next = next, .prev = IS_FIRST | bucket };
+    if (next != 0)
+        conn_at_slot(net, next)->timed.prev = number;
+    wheel->first[bucket] = number;
+    wheel->used[level] |= 1ull << bucket % BUCKETS;
+    start = bucket_start(wheel, bucket);
     if (start < wheel->next) {
         wheel->next = start;
         timers_arm_at(&net->loop.timers, &wheel->timer, start);
     }
 }
 
-/* Counts buckets from the expiry time of deadlines, unless a used bucket begins before. */
+/* Counts buckets from the expiry time, unless a used bucket begins before. */
 static void turn_wheel(struct net *net)
 {
     struct conn_wheel *wheel = &net->wheel;
@@ -138,8 +128,8 @@ void conn_deadline_leave(struct fb_conn *conn)
     conn->limited = 0;
 }
 
-/* Empties a begun bucket into buckets of lower levels; of level 0 due connections expire, and
- * postponed ones go on. Returns the steps left: none, where the bucket may not be empty. */
+/* Empties a begun bucket into lower levels; of level 0 due connections expire, and postponed ones
+ * go on. Returns the steps left: with none the bucket may not be empty. */
 static int run_bucket(struct net *net, unsigned bucket, int steps)
 {
     struct conn_wheel *wheel = &net->wheel;
@@ -170,8 +160,7 @@ static void wheel_expired(struct loop *loop, struct timer *timer)
     assert(loop == &net->loop);
     wheel->next = 0; /* deadlines set meanwhile are later */
     while ((bucket = first_bucket(wheel)) != -1) {
-        uint64_t start =
-            bucket_start(wheel, (unsigned)bucket / BUCKETS, (unsigned)bucket % BUCKETS);
+        uint64_t start = bucket_start(wheel, (unsigned)bucket);
 
         if (start > *loop->timers.due_by || steps <= 0) {
             wheel->next = start;
@@ -199,9 +188,8 @@ void conn_wheel_look_at(struct net *net, uint64_t at)
         timers_arm_at(&net->loop.timers, &wheel->look.timer, at);
 }
 
-/* Looks at a slot, and enters a deadline left aside; a deadline reached while the worker stood
- * still expires. Returns the number of steps. */
-static int look_at(struct net *net, uint32_t index)
+/* Enters a slot's deadline left aside, or expires an overdue one. Returns the steps. */
+static int look_at_slot(struct net *net, uint32_t index)
 {
     struct fb_conn *conn = conn_at_index(net, index);
 
@@ -227,7 +215,7 @@ static void look_expired(struct loop *loop, struct timer *timer)
     if (wheel->look.index == 0)
         wheel->look.at = UINT64_MAX;
     while (steps > 0 && wheel->look.index < loop->sources.used_n)
-        steps -= look_at(net, wheel->look.index++);
+        steps -= look_at_slot(net, wheel->look.index++);
     if (wheel->look.index < loop->sources.used_n) {
         timers_arm(&loop->timers, timer, 1); /* others have their turn */
         return;
@@ -265,8 +253,7 @@ static uint32_t check_bucket(const struct net *net, unsigned bucket)
         const struct fb_conn *conn = conn_at_slot(net, number);
 
         assert(conn->timed.prev == prev && conn->net == net);
-        assert(conn_deadline_at(conn) >=
-               bucket_start(&net->wheel, bucket / BUCKETS, bucket % BUCKETS));
+        assert(conn_deadline_at(conn) >= bucket_start(&net->wheel, bucket));
         prev = number;
         number = conn->timed.next;
     }

@@ -18,14 +18,14 @@ void conn_wheel_look_at(struct net *net, uint64_t at);
 /* Asserts the order of the buckets, and a sum of `timed_n` connections. */
 void conn_wheel_check(const struct net *net, uint32_t timed_n);
 
-/* Enter the connection into the wheel by the deadline, and remove connection and deadline. */
+/* Enter the connection into the wheel, and remove it with the deadline. */
 void conn_deadline_enter(struct fb_conn *conn);
 void conn_deadline_leave(struct fb_conn *conn);
 /* Returns the deadline, set before, in ms of the monotonic clock. */
 uint64_t conn_deadline_at(const struct fb_conn *conn);
 
-/* Sets the deadline, in place of an earlier one: `expired` runs in `ms` (at least 1) from the
- * cached time, and at the latest in CONN_DEADLINE_MOST. */
+/* Sets or moves the deadline: `expired` runs in `ms`, from 1 to CONN_DEADLINE_MOST, from the cached
+ * time. */
 static inline void conn_deadline_set(struct fb_conn *conn, uint64_t ms)
 {
     struct net *net = conn->net;

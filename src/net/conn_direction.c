@@ -2,11 +2,9 @@
 /* How the bytes of a pipe's direction move: from one socket straight to the other, within the
  * kernel, or at a rate.
  *
- * Responsible for the kernel's pipes: a direction has one only while there are bytes in it, and
- * an empty one is spared for the next. Never calls an owner, and never reads on after a rate: the
- * pipe does. Invariants: a direction without a kernel's pipe holds no bytes; a direction has
- * received at most its rate times the seconds that have begun since the pipe did, but for earlier
- * input, and may receive at least one byte while it is read. */
+ * Never calls an owner, and never reads on after a rate: the pipe does. Invariants: a direction has
+ * a kernel's pipe exactly while bytes are in it; a direction has received at most its rate times
+ * the begun seconds of the pipe, but for earlier input, and may receive a byte while it is read. */
 #include "net/conn_direction.h"
 
 #include "net/conn_log.h"
@@ -19,15 +17,6 @@
 
 /* ---- Straight from one socket to the other ---- */
 
-/* Whether output of an open connection leaves at once: none waits, nor room for it. */
-static inline bool takes_at_once(const struct fb_conn *to)
-{
-    const struct event *writing = &to->source.events[EVENT_WRITE];
-
-    return to->phase == CONN_OPEN && to->write == CONN_WRITE_ON && to->out == NULL &&
-           writing->ready && !writing->armed;
-}
-
 size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
 {
     const struct conn_direction *direction = &conn->pipe->from;
@@ -37,7 +26,8 @@ size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
 
     assert(in.n > 0 && net->borrower == NULL);
     if (unlikely(to == NULL || conn->received >= direction->look_at || direction->buffered > 0) ||
-        unlikely(!takes_at_once(to)))
+        unlikely(to->phase != CONN_OPEN || to->write != CONN_WRITE_ON || to->out != NULL ||
+                 !to->source.events[EVENT_WRITE].ready || to->source.events[EVENT_WRITE].armed))
         return 0;
     conn_note_moved(conn);
     net->pieces[0] = (struct iovec) { in.p, in.n };
@@ -86,27 +76,20 @@ size_t conn_direction_room(const struct fb_conn *conn, size_t most)
     return n < most ? (size_t)n : most;
 }
 
-/* Returns the ms to wait after n received bytes: until the rate allows for n, and for more. */
-static uint64_t time_to_wait(
-    const struct fb_conn *conn, const struct conn_throttle *throttle, size_t n)
-{
-    uint64_t now = conn->net->loop.clock.mono_ms, wait = (uint64_t)n * 1000 / throttle->rate, at;
-
-    if (allowed(conn, throttle) > 0)
-        return wait;
-    at = conn_pipe_of(conn)->limits->began_ms + moved_by(conn, throttle) / throttle->rate * 1000;
-    assert(at > now);
-    return at - now > wait ? at - now : wait;
-}
-
 void conn_direction_note(struct fb_conn *conn, size_t n)
 {
     struct conn_throttle *throttle = conn_throttle_of(conn);
-    uint64_t wait;
+    uint64_t now = conn->net->loop.clock.mono_ms, wait, at;
 
     if (throttle == NULL || throttle->rate == 0 || !conn_is_active(conn))
         return;
-    wait = time_to_wait(conn, throttle, n);
+    wait = (uint64_t)n * 1000 / throttle->rate; /* until the rate allows for n, and for more */
+    if (allowed(conn, throttle) == 0) {
+        at =
+            conn_pipe_of(conn)->limits->began_ms + moved_by(conn, throttle) / throttle->rate * 1000;
+        assert(at > now);
+        wait = at - now > wait ? at - now : wait;
+    }
     if (wait == 0)
         return;
     conn_trace(conn, "is not read for %" PRIu64 " ms, for its rate", wait);
@@ -267,15 +250,6 @@ bool conn_direction_splice(struct fb_conn *conn)
     return true;
 }
 
-/* The opposite peer has ended its half, and all bytes before the end have been sent. */
-static void pass_end_on(struct fb_conn *to)
-{
-    if (conn_pipe_of(to)->ends_together)
-        conn_close(to);
-    else if (conn_may_write(to))
-        conn_set_write(to, CONN_WRITE_ENDING);
-}
-
 void conn_direction_progress(struct fb_conn *to)
 {
     struct fb_conn *from = conn_pipe_other(to);
@@ -286,8 +260,10 @@ void conn_direction_progress(struct fb_conn *to)
         return;
     if (to->out != NULL || conn_direction_to(to)->buffered > 0)
         conn_stop(from);
-    else if (from->read == CONN_READ_ENDED)
-        pass_end_on(to);
+    else if (from->read == CONN_READ_ENDED && conn_pipe_of(to)->ends_together)
+        conn_close(to);
+    else if (from->read == CONN_READ_ENDED && conn_may_write(to))
+        conn_set_write(to, CONN_WRITE_ENDING);
     else if (from->read == CONN_READ_STOPPED && !conn_throttle_waits(from))
         conn_resume(from);
 }

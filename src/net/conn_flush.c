@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flush of one connection, and its end.
+/* The flush of a connection, and its end.
  *
- * Responsible for the requests of callbacks: output leaves, FIN is sent, the connection is left to
- * the keepalive pool, lingers or ends; and for going on when the peer has taken output. Never
- * receives for the owner. Invariants: `closed` runs once, in CONN_ENDING, for each connection that
- * its owner knows of; conn->sent does not count output that a reset has taken back. */
+ * Responsible for the requests of callbacks: output leaves, FIN is sent, the connection is kept,
+ * lingers or ends; and for going on when the peer has taken output. Never receives for the owner.
+ * Invariants: `closed` runs once, in CONN_ENDING, for each connection with an owner; conn->sent
+ * leaves out what a reset has taken back. */
 #include "net/conn_flush.h"
 
 #include "net/conn_deadline.h"
@@ -13,11 +13,11 @@
 #include "net/conn_output.h"
 #include "os/descriptor.h"
 
-/* How often a reset that waits asks whether the peer's system has taken the output. */
+/* The interval of asking whether the peer's system has acknowledged the output. */
 #define QUEUE_LOOK_MS 20
 
 /* Returns the bytes of output in the kernel's queue. */
-static size_t queued_by_kernel(const struct fb_conn *conn)
+static COLD size_t queued_by_kernel(const struct fb_conn *conn)
 {
     size_t n;
 
@@ -29,16 +29,8 @@ static size_t queued_by_kernel(const struct fb_conn *conn)
     return n < conn->sent ? n : (size_t)conn->sent;
 }
 
-/* Subtracts the output that the reset, ours or the peer's, takes back from conn->sent. */
-static COLD void note_reset(struct fb_conn *conn)
-{
-    assert(conn_is_owned(conn));
-    if (conn->source.fd != -1)
-        conn->sent -= queued_by_kernel(conn);
-}
-
-/* Whether the reset of a piped connection without unsent output, after a break of the other end,
- * waits until the peer's system has acknowledged the output; sets the deadline then. */
+/* Whether the reset after a break of the other end waits until the peer's system has acknowledged
+ * the output; sets the deadline then. */
 static COLD bool reset_waits(struct fb_conn *conn)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
@@ -56,8 +48,7 @@ static COLD bool reset_waits(struct fb_conn *conn)
     return true;
 }
 
-/* Hands on the output held by the operations; false: an event will tell of the end, or the
- * connection has failed. */
+/* Hands on output held by the operations; false: an event will tell, or the connection failed. */
 static NOINLINE bool push_held_output(struct fb_conn *conn)
 {
     struct io_result result = conn->source.io->flush(&conn->source);
@@ -85,8 +76,7 @@ static bool both_have_ended(const struct fb_conn *conn)
     return conn->pipe == NULL || (has_conn_ended(conn) && has_conn_ended(conn_pipe_other(conn)));
 }
 
-/* Whether the connection ends with a reset: after an abort by the owner, or where our fault cuts
- * off output, so that the peer must not take the output for complete. */
+/* Whether the connection ends with a reset: aborted, or cut off by our fault. */
 static COLD bool ends_with_reset(const struct fb_conn *conn, fb_reason reason)
 {
     switch (reason) {
@@ -125,7 +115,7 @@ static ALWAYS_INLINE void detach_owner(struct fb_conn *conn, fb_reason reason)
 }
 
 /* Closes the socket and frees the slot. */
-static inline void release_slot(struct fb_conn *conn, bool reset)
+static inline void release_conn_slot(struct fb_conn *conn, bool reset)
 {
     struct net *net = conn->net;
     bool outgoing = conn->outgoing;
@@ -157,18 +147,17 @@ void conn_end(struct fb_conn *conn, fb_reason reason)
     conn_debug(conn, "closed, reason %d", (int)reason);
     if (unlikely(reason != FB_FINISHED && reason != FB_PEER_GONE)) {
         reset = ends_with_reset(conn, reason);
-        if ((reset || reason == FB_RESET) && conn_is_owned(conn))
-            note_reset(conn);
+        if ((reset || reason == FB_RESET) && conn_is_owned(conn) && conn->source.fd != -1)
+            conn->sent -= queued_by_kernel(conn);
     }
     if (likely(conn_is_owned(conn)))
         detach_owner(conn, reason);
     else
         conn_deadline_clear(conn);
-    release_slot(conn, reset);
+    release_conn_slot(conn, reset);
 }
 
-/* Ends the connection for the owner, sends FIN, and has further input discarded (conn_input.c):
- * closing with unread input would be a reset. */
+/* Ends the connection for the owner, sends FIN and discards input: a close would be a reset. */
 static COLD void linger(struct fb_conn *conn)
 {
     struct loop *loop = &conn->net->loop;
@@ -191,8 +180,7 @@ static COLD void linger(struct fb_conn *conn)
         conn_deadline_set(conn, conn->net->lingering_timeout);
 }
 
-/* Leaves an open connection to the next owner; the connection fails without memory for the pool, or
- * where the worker drains. */
+/* Leaves an open connection to the next owner; it fails without memory, or while draining. */
 static COLD void keep_open(struct fb_conn *conn)
 {
     assert(conn->outgoing && conn->phase == CONN_KEEPING);
@@ -235,30 +223,24 @@ static void wait_closed(struct fb_conn *conn)
     conn_count(conn);
 }
 
-/* Ends a connection after the break of the other end of the pipe. */
-static COLD void reset_or_wait(struct fb_conn *conn)
-{
-    assert(conn->phase == CONN_CLOSING && !conn_has_output(conn));
-    if (reset_waits(conn))
-        wait_closed(conn);
-    else
-        conn_end(conn, FB_PIPE_BROKEN);
-}
-
 void conn_finish_close(struct fb_conn *conn)
 {
     assert(conn->out == NULL && conn->unsent == 0);
     if (!has_left(conn)) {
         watch_writing(conn);
         wait_closed(conn);
-    } else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
+    } else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED) {
         keep_open(conn);
-    else if (unlikely(conn->pipe != NULL && conn_pipe_of(conn)->reset != CONN_PIPE_RESETS_NOT))
-        reset_or_wait(conn);
-    else if (conn->read != CONN_READ_ENDED && input_is_pending(conn))
+    } else if (unlikely(conn->pipe != NULL && conn_pipe_of(conn)->reset != CONN_PIPE_RESETS_NOT)) {
+        if (reset_waits(conn))
+            wait_closed(conn);
+        else
+            conn_end(conn, FB_PIPE_BROKEN);
+    } else if (conn->read != CONN_READ_ENDED && input_is_pending(conn)) {
         linger(conn);
-    else
+    } else {
         conn_end(conn, FB_FINISHED);
+    }
 }
 
 /* Pauses reading, and asks the owner to stop where its limit is reached. */
@@ -275,8 +257,7 @@ static NOINLINE void note_pressure(struct fb_conn *conn)
     conn->ops->unwritable(conn);
 }
 
-/* Back-pressure: reading pauses while too much output waits, and `writable` runs when it has
- * left. */
+/* Back-pressure: reading pauses until the output has left, and `writable` runs then. */
 static void update_pressure(struct fb_conn *conn)
 {
     if (conn->pipe != NULL)
@@ -294,25 +275,19 @@ static void update_pressure(struct fb_conn *conn)
     }
 }
 
-/* Ends our half, when its output has left: where the peer's has ended too, the close says so. */
-static void end_writing(struct fb_conn *conn)
-{
-    if (!has_left(conn))
-        return;
-    conn_trace(conn, "ends our half");
-    conn_set_write(conn, CONN_WRITE_ENDED);
-    if (conn->read != CONN_READ_ENDED || !both_have_ended(conn))
-        conn->source.io->shutdown(&conn->source);
-}
-
 static void send_output(struct fb_conn *conn)
 {
     if (conn_has_output(conn) && (!conn_send(conn) || !conn_own_output(conn)))
         return;
     if (conn->pipe != NULL)
         conn_direction_progress(conn);
-    if (conn->write == CONN_WRITE_ENDING && conn->out == NULL && conn_pipe_is_empty(conn))
-        end_writing(conn);
+    if (conn->write == CONN_WRITE_ENDING && conn->out == NULL && conn_pipe_is_empty(conn) &&
+        has_left(conn)) {
+        conn_trace(conn, "ends our half");
+        conn_set_write(conn, CONN_WRITE_ENDED);
+        if (conn->read != CONN_READ_ENDED || !both_have_ended(conn)) /* else the close says so */
+            conn->source.io->shutdown(&conn->source);
+    }
     if (conn->out != NULL || !conn_pipe_is_empty(conn) || conn->write == CONN_WRITE_ENDING)
         watch_writing(conn);
     else if (conn->source.events[EVENT_WRITE].armed)
@@ -366,18 +341,6 @@ static void check_connect(struct fb_conn *conn)
     }
 }
 
-/* Goes on with our connect(), if under way; returns whether output can leave from now on. Output
- * still waiting is copied. */
-static bool advance_connect(struct fb_conn *conn)
-{
-    if (!conn_is_connecting(conn))
-        return false;
-    check_connect(conn);
-    if (conn_is_connecting(conn))
-        conn_own_output(conn);
-    return conn_can_send(conn);
-}
-
 /* Ends the connection, or waits for further events. */
 static void end_or_wait(struct fb_conn *conn)
 {
@@ -412,18 +375,12 @@ static void end_or_wait(struct fb_conn *conn)
     conn_count(conn);
 }
 
-/* Whether a closed connection has nothing to send or to stop. */
-static inline bool only_closes(const struct fb_conn *conn)
-{
-    return conn->phase == CONN_CLOSING && conn->unsent == 0 && conn->out == NULL &&
-           conn_pipe_is_empty(conn) && conn->write != CONN_WRITE_ENDING &&
-           !conn->source.events[EVENT_WRITE].armed;
-}
-
 void conn_flush(struct fb_conn *conn)
 {
     assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
-    if (only_closes(conn)) {
+    if (conn->phase == CONN_CLOSING && conn->unsent == 0 && conn->out == NULL &&
+        conn_pipe_is_empty(conn) && conn->write != CONN_WRITE_ENDING &&
+        !conn->source.events[EVENT_WRITE].armed) { /* nothing to send or to stop */
         conn_finish_close(conn);
         return;
     }
@@ -431,7 +388,12 @@ void conn_flush(struct fb_conn *conn)
         conn_end(conn, (fb_reason)conn->reason);
         return;
     }
-    if (conn_can_send(conn) || advance_connect(conn))
+    if (!conn_can_send(conn) && conn_is_connecting(conn)) {
+        check_connect(conn);
+        if (conn_is_connecting(conn))
+            conn_own_output(conn);
+    }
+    if (conn_can_send(conn))
         send_output(conn);
     end_or_wait(conn);
 }

@@ -11,9 +11,8 @@ void conn_end(struct fb_conn *conn, fb_reason reason);
 
 /* Does what callbacks have asked for, and goes on when the peer has taken output. */
 NOINLINE void conn_flush(struct fb_conn *conn);
-/* The output of a closed connection was sent: once it has left too, keeps the connection open for a
- * new owner, lingers, or ends the connection. */
+/* Keeps a closed connection for a new owner, lingers or ends, once the sent output has left. */
 void conn_finish_close(struct fb_conn *conn);
-/* Watches for the end of our connect(), and, where that is one system call less, for input too: a
- * report of input is left until `opened` has run. */
+/* Watches for the end of our connect(), and for input too where one system call does both: a report
+ * of input is left until `opened` has run. */
 void conn_watch_connect(struct fb_conn *conn);

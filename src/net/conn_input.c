@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading, when a connection is readable: input is received into the worker's scratch buffer, lent
- * to the owner, and the requests of the owner meanwhile are flushed. Only the rest that the owner
- * leaves is copied, and more is received behind it from then on.
+/* Reading: input is received into the worker's scratch buffer, lent to the owner, and requests of
+ * the owner are flushed. The rest that the owner leaves is copied, and more is received behind it.
  *
- * Responsible for conn->in and for calling the owner with input and with its end. Invariant: lent
- * input stays valid until the flush behind its callback has ended; conn->in is NULL or holds at
- * least one byte. */
+ * Invariant: lent input stays valid until the flush behind its callback has ended; conn->in is NULL
+ * or holds at least one byte. */
 #include "net/conn_input.h"
 
 #include "net/conn_direction.h"
@@ -21,9 +19,8 @@
 
 /* ---- Input that the owner has left ---- */
 
-/* Returns a chunk with the unconsumed bytes and room for `least` behind them; NULL without
- * memory. */
-static struct chunk *make_room(struct fb_conn *conn, size_t least)
+/* Returns the unconsumed bytes' chunk with room for `least` behind; NULL without memory. */
+static struct chunk *make_input_room(struct fb_conn *conn, size_t least)
 {
     struct chunk *old = conn->in, *chunk;
     size_t length = chunk_length(old);
@@ -48,8 +45,7 @@ static struct chunk *make_room(struct fb_conn *conn, size_t least)
     return conn->in = chunk;
 }
 
-/* Keeps the owner's unconsumed input after `used` bytes, in `chunk`, or NULL: in the scratch
- * buffer. There are unconsumed bytes, or a chunk to free. */
+/* Keeps the input after `used` bytes, in `chunk`, or NULL: in the scratch buffer. */
 static void keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk)
 {
     size_t left = in.n - used;
@@ -71,15 +67,6 @@ static void keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct ch
 
 /* ---- Receiving ---- */
 
-static void note_end(struct fb_conn *conn)
-{
-    conn_trace(conn, "received the end of the peer's half");
-    conn_set_read(conn, CONN_READ_ENDED);
-    source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
-    if (conn->write == CONN_WRITE_ENDED && conn->pipe == NULL) /* a pipe's other end sees to it */
-        conn_mark_dirty(conn);
-}
-
 /* Notes the result of an empty receive. */
 static NOINLINE void note_nothing(struct fb_conn *conn, struct io_result result)
 {
@@ -89,7 +76,11 @@ static NOINLINE void note_nothing(struct fb_conn *conn, struct io_result result)
     } else if (conn_direction_fail_broken(conn)) {
         return;
     } else if (result.status == IO_EOF) {
-        note_end(conn);
+        conn_trace(conn, "received the end of the peer's half");
+        conn_set_read(conn, CONN_READ_ENDED);
+        source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
+        if (conn->write == CONN_WRITE_ENDED && conn->pipe == NULL) /* the pipe's other end does */
+            conn_mark_dirty(conn);
     } else {
         conn_log_failed(conn, LOG_RECEIVING, result.error, "recv()");
         conn_fail_by(conn, result.error);
@@ -97,7 +88,7 @@ static NOINLINE void note_nothing(struct fb_conn *conn, struct io_result result)
 }
 
 /* Receives once into *span; false: nothing, as conn->read and conn->phase explain. */
-static inline bool receive(struct fb_conn *conn, struct io_span *span)
+static inline bool receive_into(struct fb_conn *conn, struct io_span *span)
 {
     struct source *source = &conn->source;
     size_t room = span->n;
@@ -116,19 +107,18 @@ static inline bool receive(struct fb_conn *conn, struct io_span *span)
     return true;
 }
 
-/* Receives behind the unconsumed bytes, so that the owner gets all input in one piece; false as
- * above. */
+/* Receives behind the unconsumed bytes, for a single piece; false as above. */
 static bool receive_behind(struct fb_conn *conn)
 {
-    struct chunk *chunk = make_room(conn, CHUNK_ROOM / 2);
+    struct chunk *chunk = make_input_room(conn, CHUNK_ROOM / 2);
     struct io_span span;
 
     if (chunk != NULL) {
         span = (struct io_span) { chunk->end, chunk_room(chunk) };
-        if (!receive(conn, &span))
+        if (!receive_into(conn, &span))
             return false;
         if (span.p != chunk->end) { /* in memory of the operation's own */
-            chunk = make_room(conn, span.n);
+            chunk = make_input_room(conn, span.n);
             if (chunk != NULL)
                 memcpy(chunk->end, span.p, span.n);
         }
@@ -142,14 +132,14 @@ static bool receive_behind(struct fb_conn *conn)
     return true;
 }
 
-/* The peer of a closed connection still sends: unread input would have the kernel answer with a
- * reset, which destroys the reply on its way to the peer. */
+/* Discards what the peer of a closed connection sends: unread input would become a reset, which
+ * destroys our reply on its way. */
 static void discard_input(struct fb_conn *conn)
 {
     for (int i = 0; i < RECEIVES_A_TURN && conn->source.events[EVENT_READ].ready; i++) {
         struct io_span span = { conn->net->scratch, conn->net->scratch_size };
 
-        if (receive(conn, &span))
+        if (receive_into(conn, &span))
             continue;
         if (conn->read == CONN_READ_ENDED)
             conn_fail(conn, FB_PEER_GONE);
@@ -160,7 +150,7 @@ static void discard_input(struct fb_conn *conn)
 
 /* ---- Giving input to the owner ---- */
 
-/* Detaches the unconsumed bytes, so that an end of the connection does not free lent bytes. */
+/* Detaches the unconsumed bytes: an end of the connection would free lent bytes. */
 static struct chunk *detach_input(struct fb_conn *conn)
 {
     struct chunk *chunk = conn->in;
@@ -170,8 +160,7 @@ static struct chunk *detach_input(struct fb_conn *conn)
     return chunk;
 }
 
-/* Flushes after a callback with input in `chunk`, or with input left, and keeps the unconsumed
- * input, unless the connection has ended meanwhile. */
+/* Flushes after a callback, and keeps the unconsumed input unless the connection has ended. */
 static NOINLINE void flush_and_keep(
     struct fb_conn *conn, uint32_t generation, size_t used, struct chunk *chunk)
 {
@@ -248,8 +237,7 @@ static inline size_t input_room(const struct fb_conn *conn)
     return most > 0 && most < room ? most : room;
 }
 
-/* Receives, or takes input to be offered again, and delivers until the input ends, or the turn's
- * share is used; false when the connection has gone. */
+/* Receives or offers input until the input ends or the turn's share is used; false: has ended. */
 static bool read_input(struct fb_conn *conn)
 {
     const struct event *reading = &conn->source.events[EVENT_READ];
@@ -268,7 +256,7 @@ static bool read_input(struct fb_conn *conn)
             }
             in.n = conn_direction_room(conn, in.n);
         }
-        if (!again && !(conn->in != NULL ? receive_behind(conn) : receive(conn, &in)))
+        if (!again && !(conn->in != NULL ? receive_behind(conn) : receive_into(conn, &in)))
             return conn->read != CONN_READ_ENDED || deliver_end(conn);
         chunk = detach_input(conn);
         if (chunk != NULL)
@@ -281,8 +269,7 @@ static bool read_input(struct fb_conn *conn)
     return true;
 }
 
-/* Reads input from before the connection was opened, in the present turn; false: the connection has
- * gone. */
+/* Reads input from before the opening, in the present turn; false: the connection has gone. */
 static COLD bool read_early_input(struct fb_conn *conn)
 {
     struct net *net = conn->net;
@@ -322,8 +309,7 @@ void conn_open(struct fb_conn *conn)
         read_on_later(conn);
 }
 
-/* Handles a readable connection other than a plain open one without kept input; goes on where there
- * is more to receive. */
+/* Handles a readable connection where more is to be done than to receive. */
 static NOINLINE void read_otherwise(struct fb_conn *conn)
 {
     struct net *net = conn->net;
@@ -347,14 +333,6 @@ static NOINLINE void read_otherwise(struct fb_conn *conn)
         read_on_later(conn);
 }
 
-/* Whether a connection is open and all that there is to do is to receive. */
-static inline bool reads_plainly(const struct fb_conn *conn)
-{
-    return conn->phase == CONN_OPEN && conn->read == CONN_READ_ON && !conn->paused &&
-           !conn->by_pipe && !conn->redeliver && conn->in == NULL &&
-           conn->source.events[EVENT_READ].ready;
-}
-
 void conn_run_read(struct loop *loop, struct source *source)
 {
     struct fb_conn *conn = container_of(source, struct fb_conn, source);
@@ -363,12 +341,14 @@ void conn_run_read(struct loop *loop, struct source *source)
     bool alive = true;
 
     (void)loop;
-    if (unlikely(!reads_plainly(conn))) {
+    if (unlikely(conn->phase != CONN_OPEN || conn->read != CONN_READ_ON || conn->paused ||
+                 conn->by_pipe || conn->redeliver || conn->in != NULL ||
+                 !source->events[EVENT_READ].ready)) {
         read_otherwise(conn);
         return;
     }
     net->received = (struct io_span) { net->scratch, input_room(conn) };
-    if (unlikely(!receive(conn, &net->received))) {
+    if (unlikely(!receive_into(conn, &net->received))) {
         end_input(conn);
         return;
     }

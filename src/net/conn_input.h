@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading, when a connection is readable: input is received into the worker's scratch buffer, lent
- * to the owner, and the requests of the owner meanwhile are flushed. Only the rest that the owner
- * leaves is copied, and more is received behind it from then on. */
+/* Reading, when a connection is readable. */
 #pragma once
 
 #include "net/conn.h"

@@ -71,26 +71,20 @@ static bool append_copy_to_ring(struct fb_conn *conn, const uint8_t *p, size_t n
     return true;
 }
 
-/* Whether at least so many bytes of memory are unsent. */
-static bool memory_is_unsent(const struct fb_conn *conn, size_t n)
-{
-    const struct chunk *chunk = conn->out;
-    size_t files = 0;
-
-    if (conn->unsent < n || chunk == NULL)
-        return conn->unsent >= n;
-    do {
-        chunk = chunk->next;
-        files += chunk->kind == CHUNK_FILE ? chunk->file.left : 0;
-    } while (chunk != conn->out);
-    return conn->unsent - files >= n;
-}
-
 bool conn_output_is_at(const struct fb_conn *conn, unsigned times)
 {
     size_t limit = conn->ops->output_limit != NULL ? conn->ops->output_limit(conn) : SIZE_MAX;
+    const struct chunk *chunk = conn->out;
+    size_t files = 0;
 
-    return limit <= SIZE_MAX / 2 && memory_is_unsent(conn, times * limit);
+    if (limit > SIZE_MAX / 2 || conn->unsent < times * limit)
+        return false;
+    if (chunk != NULL)
+        do {
+            chunk = chunk->next;
+            files += chunk->kind == CHUNK_FILE ? chunk->file.left : 0;
+        } while (chunk != conn->out);
+    return conn->unsent - files >= times * limit;
 }
 
 /* Whether there is room for more output; false: the unsent memory is twice the limit, and the
@@ -238,7 +232,7 @@ static bool send_pieces(struct fb_conn *conn)
     return conn_note_sent(conn, conn->source.io->send(&conn->source, pieces, n), offered);
 }
 
-static bool send_file(struct fb_conn *conn, struct chunk *chunk)
+static bool send_file_piece(struct fb_conn *conn, struct chunk *chunk)
 {
     size_t most = chunk->file.left < FILE_PIECE ? chunk->file.left : FILE_PIECE;
     off_t offset = (off_t)chunk->file.offset;
@@ -272,7 +266,8 @@ static bool send_once(struct fb_conn *conn)
         remove_first_chunk(conn);
         return true;
     }
-    return first != NULL && first->kind == CHUNK_FILE ? send_file(conn, first) : send_pieces(conn);
+    return first != NULL && first->kind == CHUNK_FILE ? send_file_piece(conn, first)
+                                                      : send_pieces(conn);
 }
 
 bool conn_send(struct fb_conn *conn)

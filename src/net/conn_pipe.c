@@ -20,9 +20,9 @@ static_assert(sizeof(struct conn_pipe) <= 120, "a pipe has become dearer");
 /* A whole buffer is no limit. */
 static_assert(NET_SCRATCH <= UINT16_MAX + 1, "a limit does not fit into a direction");
 
-/* Returns when a byte last moved at either end. */
-static uint64_t moved_ms(const struct conn_pipe *pipe)
+uint64_t conn_pipe_moved_ms(const struct fb_conn *conn)
 {
+    const struct conn_pipe *pipe = conn_pipe_of(conn);
     uint64_t last = 0;
 
     for (int i = 0; i < 2; i++) {
@@ -33,11 +33,6 @@ static uint64_t moved_ms(const struct conn_pipe *pipe)
             last = moved;
     }
     return last;
-}
-
-uint64_t conn_pipe_moved_ms(const struct fb_conn *conn)
-{
-    return moved_ms(conn_pipe_of(conn));
 }
 
 /* Makes the rest of the time, so many ms, the deadline of an end. The end may wait for its
@@ -74,7 +69,7 @@ static bool is_throttled(const struct conn_pipe *pipe)
 static void pipe_expired(struct fb_conn *conn)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
-    uint64_t now = conn->net->loop.clock.mono_ms, idle = now - moved_ms(pipe);
+    uint64_t now = conn->net->loop.clock.mono_ms, idle = now - conn_pipe_moved_ms(conn);
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     if (pipe->reset == CONN_PIPE_AWAITS_QUEUE) {
@@ -177,7 +172,7 @@ static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
 static void close_other(struct fb_conn *conn)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
-    uint64_t idle = conn->net->loop.clock.mono_ms - moved_ms(pipe);
+    uint64_t idle = conn->net->loop.clock.mono_ms - conn_pipe_moved_ms(conn);
 
     conn_close(conn);
     if (pipe->timeout > 0 && pipe->timed == CONN_PIPE_UNTIMED)
@@ -234,7 +229,7 @@ static void free_pipe(struct conn_pipe *pipe, struct net *net)
 }
 
 /* Gives the connection back to its owner. */
-static inline void leave(struct conn_pipe_end *end)
+static inline void leave_pipe(struct conn_pipe_end *end)
 {
     struct fb_conn *conn = end->conn;
 
@@ -257,7 +252,7 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
         timer_del(&conn->net->loop, &conn_throttle_of(conn)->timer);
     if (pipe->timed == end->from.index)
         pipe->timed = CONN_PIPE_UNTIMED;
-    leave(end);
+    leave_pipe(end);
     end->ended_moved_ms = conn->moved_ms;
     if (other->conn != NULL)
         follow_other(pipe, other->conn, reason);
@@ -267,7 +262,7 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
 }
 
 /* Whether an end is open, and nothing of it lies in the kernel's pipe or in a layer. */
-static inline bool is_plain(const struct conn_pipe_end *end)
+static inline bool is_plain_end(const struct conn_pipe_end *end)
 {
     return end->from.kernel.read == -1 && end->conn->source.io->flush == NULL &&
            end->conn->write == CONN_WRITE_ON;
@@ -295,10 +290,10 @@ bool conn_pipe_end_both(struct fb_conn *conn)
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     assert(conn->read == CONN_READ_ENDED && conn->in == NULL);
     if (unlikely(to == NULL || !pipe->ends_together || pipe->limits != NULL || !is_quiet(to) ||
-                 !is_plain(conn->pipe) || !is_plain(other) || conn->out != NULL))
+                 !is_plain_end(conn->pipe) || !is_plain_end(other) || conn->out != NULL))
         return false;
-    leave(conn->pipe);
-    leave(other);
+    leave_pipe(conn->pipe);
+    leave_pipe(other);
     free_pipe(pipe, conn->net);
     conn->reason = FB_PEER_GONE; /* the owner can add no output in `closed` of the second */
     conn_set_phase(conn, CONN_FAILED);
@@ -350,16 +345,6 @@ static bool add_limits(struct conn_pipe *pipe, struct net *net, const uint64_t r
     return true;
 }
 
-/* Counts the bytes of an end that joins a pipe with limits from here on. */
-static void begin_rate(struct conn_pipe *pipe, int index)
-{
-    struct fb_conn *conn = pipe->ends[index].conn;
-    size_t left = conn->in != NULL ? chunk_length(conn->in) : 0;
-
-    pipe->limits->from[index].before = conn->received - left;
-    conn->by_pipe = 1;
-}
-
 static void join_end(struct conn_pipe *pipe, int index, struct fb_conn *conn, size_t most)
 {
     pipe->ends[index] = (struct conn_pipe_end) {
@@ -372,8 +357,11 @@ static void join_end(struct conn_pipe *pipe, int index, struct fb_conn *conn, si
     };
     conn->pipe = &pipe->ends[index];
     conn->ops = &pipe_ops;
-    if (unlikely(pipe->limits != NULL))
-        begin_rate(pipe, index);
+    if (unlikely(pipe->limits != NULL)) {
+        pipe->limits->from[index].before =
+            conn->received - (conn->in != NULL ? chunk_length(conn->in) : 0);
+        conn->by_pipe = 1;
+    }
     conn->paused = 0;
     conn->unwritable = 0;
 }

@@ -200,36 +200,27 @@ static bool is_looked_at(const struct fb_conn *conn)
            (!events[EVENT_READ].active && !events[EVENT_WRITE].active);
 }
 
-/* Ends a connection after the end of the peer's half, with nothing left to receive. */
-static void check_stopped_end(struct fb_conn *conn)
+void conn_check_stopped(struct fb_conn *conn)
 {
     const struct io_ops *io = conn->source.io;
     struct io_result result;
 
-    assert(conn->ends_stopped && is_stopped(conn));
-    if (conn->in != NULL || (io->pending != NULL && io->pending(&conn->source) > 0))
+    if (!is_stopped(conn) || conn_is_connecting(conn))
         return;
-    result = io->ended(&conn->source);
+    result = io->connected(&conn->source);
+    if (result.status == IO_FAILED) {
+        conn_log(conn, LEVEL_INFO, result.error, "the connection is broken, while it is not read");
+        conn_fail_by(conn, result.error);
+        return;
+    }
+    if (!conn->ends_stopped || conn->in != NULL ||
+        (io->pending != NULL && io->pending(&conn->source) > 0))
+        return;
+    result = io->ended(&conn->source); /* nothing is left to receive before the end */
     if (result.status == IO_EOF)
         conn_fail(conn, FB_PEER_GONE);
     else if (result.status == IO_FAILED)
         conn_fail_by(conn, result.error);
-}
-
-void conn_check_stopped(struct fb_conn *conn)
-{
-    struct io_result result;
-
-    if (!is_stopped(conn) || conn_is_connecting(conn))
-        return;
-    result = conn->source.io->connected(&conn->source);
-    if (result.status != IO_FAILED) {
-        if (conn->ends_stopped)
-            check_stopped_end(conn);
-        return;
-    }
-    conn_log(conn, LEVEL_INFO, result.error, "the connection is broken, while it is not read");
-    conn_fail_by(conn, result.error);
 }
 
 void conn_check_all_stopped(struct net *net)

@@ -9,8 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add_socket(struct in_use *in_use, const struct in_use_socket *found)
+static int add_listening(void *arg, const struct os_listening *listening)
 {
+    struct in_use_socket found = { .inode = listening->inode, .uid = listening->uid };
+    struct in_use *in_use = arg;
+
+    memcpy(&found.address.any, &listening->address, listening->length);
+    found.address.length = listening->length;
     if (in_use->n == in_use->room) {
         size_t room = in_use->room > 0 ? 2 * in_use->room : 64;
         struct in_use_socket *larger = realloc(in_use->sockets, room * sizeof(*larger));
@@ -20,13 +25,13 @@ static int add_socket(struct in_use *in_use, const struct in_use_socket *found)
         in_use->sockets = larger;
         in_use->room = room;
     }
-    in_use->sockets[in_use->n++] = *found;
+    in_use->sockets[in_use->n++] = found;
     return 0;
 }
 
 /* Orders by port, wildcards first; paths lie behind all ports. The tables do not say of which
  * network interface an address is. */
-static int compare_places(const struct address *a, const struct address *b)
+static int compare_held(const struct address *a, const struct address *b)
 {
     bool a_is_unix = a->any.sa_family == AF_UNIX, b_is_unix = b->any.sa_family == AF_UNIX;
     int result = a_is_unix - b_is_unix;
@@ -40,21 +45,21 @@ static int compare_places(const struct address *a, const struct address *b)
     return result != 0 ? result : address_compare(a, b);
 }
 
-static int compare_sockets(const void *a, const void *b)
+static int compare_in_use(const void *a, const void *b)
 {
-    return compare_places(
+    return compare_held(
         &((const struct in_use_socket *)a)->address, &((const struct in_use_socket *)b)->address);
 }
 
 /* Returns the index of the first socket that is not before the address. */
-static size_t first_from(const struct in_use *in_use, const struct address *address)
+static size_t first_held_from(const struct in_use *in_use, const struct address *address)
 {
     size_t low = 0, high = in_use->n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (compare_places(&in_use->sockets[middle].address, address) < 0)
+        if (compare_held(&in_use->sockets[middle].address, address) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -68,15 +73,6 @@ void in_use_done(struct in_use *in_use)
     *in_use = (struct in_use) { .sockets = NULL };
 }
 
-static int add_listening(void *arg, const struct os_listening *listening)
-{
-    struct in_use_socket found = { .inode = listening->inode, .uid = listening->uid };
-
-    memcpy(&found.address.any, &listening->address, listening->length);
-    found.address.length = listening->length;
-    return add_socket(arg, &found);
-}
-
 int in_use_read(struct in_use *in_use, const char *root)
 {
     *in_use = (struct in_use) { .sockets = NULL };
@@ -85,7 +81,7 @@ int in_use_read(struct in_use *in_use, const char *root)
         return -1;
     }
     if (in_use->n > 0)
-        qsort(in_use->sockets, in_use->n, sizeof(in_use->sockets[0]), compare_sockets);
+        qsort(in_use->sockets, in_use->n, sizeof(in_use->sockets[0]), compare_in_use);
     return 0;
 }
 
@@ -102,7 +98,7 @@ static bool is_in_way(const struct listener *listener, const struct address *hel
         return false;
     if (family == other)
         return address_is_wildcard(wanted) || address_is_wildcard(held) ||
-               compare_places(wanted, held) == 0;
+               compare_held(wanted, held) == 0;
     if (family == AF_INET6) /* a dual-stack socket takes all of IPv4 too */
         return address_is_wildcard(wanted) && !listener->options.ipv6only;
     *sure = false;
@@ -116,17 +112,17 @@ static size_t first_candidate(const struct in_use *in_use, const struct address 
     struct address wildcard = { .length = sizeof(wildcard.in) };
 
     if (wanted->any.sa_family == AF_UNIX)
-        return first_from(in_use, wanted);
+        return first_held_from(in_use, wanted);
     wildcard.in.sin_family = AF_INET;
     address_set_port(&wildcard, address_port(wanted));
-    return first_from(in_use, &wildcard);
+    return first_held_from(in_use, &wildcard);
 }
 
 const struct in_use_socket *in_use_find(const struct in_use *in_use,
     const struct in_use_socket *after, const struct listener *listener, bool *sure)
 {
     const struct address *wanted = &listener->address;
-    size_t exact = first_from(in_use, wanted);
+    size_t exact = first_held_from(in_use, wanted);
     size_t i =
         after == NULL ? first_candidate(in_use, wanted) : (size_t)(after - in_use->sockets) + 1;
 

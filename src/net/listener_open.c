@@ -63,15 +63,6 @@ static void share_passed_sockets(
     listener->options.reuseport = false;
 }
 
-/* Takes over the known inode of the path. */
-static void take_path(struct listener *listener, const struct listener *from)
-{
-    listener->path_device = from->path_device;
-    listener->path_inode = from->path_inode;
-    if (listener->path_inode == 0) /* another process has bound it */
-        listener_note_path(listener);
-}
-
 int listener_open(
     struct listener *listener, const struct listener *from, unsigned slots, struct log *log)
 {
@@ -87,7 +78,10 @@ int listener_open(
     }
     previous_n = from != NULL ? from->fd_n : 0;
     if (from != NULL) {
-        take_path(listener, from);
+        listener->path_device = from->path_device;
+        listener->path_inode = from->path_inode;
+        if (listener->path_inode == 0) /* bound by another process */
+            listener_note_path(listener);
         listener_take_record(listener, from);
     }
     listener->foreign = from != NULL && from->foreign;
@@ -125,14 +119,6 @@ int listener_open(
     return 0;
 }
 
-/* Lets a kept socket listen after a foreign shutdown(). */
-static int revive_kept(struct listener *listener, int fd, struct log *log)
-{
-    return listener->adopted && !listener_is_unix(listener) && listener_is_broken(listener, fd)
-               ? listener_revive(listener, fd, log)
-               : 0;
-}
-
 /* Notes that a kept socket is unchanged: the kernel does not change ipv6only of a bound socket. */
 static void note_ipv6only(const struct listener *listener, int fd, struct log *log)
 {
@@ -157,7 +143,9 @@ int listener_commit(struct listener *listener, struct listener_system *system, s
         if (fd == -1)
             continue;
         note_ipv6only(listener, fd, log);
-        if (revive_kept(listener, fd, log) == -1 ||
+        /* a kept socket may have been shut down by another process */
+        if ((listener->adopted && !listener_is_unix(listener) && listener_is_broken(listener, fd) &&
+                listener_revive(listener, fd, log) == -1) ||
             listener_listen(listener, fd, system, log) == -1) {
             listener_log_failure(log, errno, "listen() to %s, backlog %d failed", listener->text,
                 listener->options.backlog);

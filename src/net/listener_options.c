@@ -270,23 +270,19 @@ void listener_set_options(
         listener, fd, OPTION(IPPROTO_TCP, TCP_NODELAY), options->tcp_nodelay, log);
 }
 
-/* Whether another backlog can have been set. Of a unix socket none can be told. */
-static bool may_have_lost_backlog(const struct listener *listener, int fd)
-{
-    unsigned backlog, queue;
-
-    if (os_listening_queue(fd, &backlog, &queue) == -1)
-        return errno == ENOSYS;
-    return backlog != (unsigned)listener->options.backlog; /* while it listens */
-}
-
 void listener_restore(
     struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
+    unsigned backlog, queue;
+    bool lost; /* another backlog has been set, or may have been where the system cannot tell */
+
     assert(system->restores);
     system->changed = 0;
     listener_set_options(listener, fd, system, log);
-    if (may_have_lost_backlog(listener, fd) && listen(fd, listener->options.backlog) == -1)
+    lost = os_listening_queue(fd, &backlog, &queue) == -1
+               ? errno == ENOSYS
+               : backlog != (unsigned)listener->options.backlog;
+    if (lost && listen(fd, listener->options.backlog) == -1)
         return; /* broken since, which a worker reports */
     if (system->changed > 0 && listener_is_told(++listener->restored_n))
         log_write(log, LEVEL_ALERT, 0,

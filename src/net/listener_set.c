@@ -31,7 +31,7 @@ void listener_set_init(struct listeners *all)
     RB_INIT(&all->tree);
 }
 
-static void insert(struct listeners *all, struct listener *listener)
+static void insert_listener(struct listeners *all, struct listener *listener)
 {
     const struct listener *same = RB_INSERT(listener_tree, &all->tree, listener);
 
@@ -43,7 +43,7 @@ void listener_set_add(struct listeners *all, struct listener *listener)
 {
     assert(listener->set == NULL);
     STAILQ_INSERT_TAIL(&all->list, listener, link);
-    insert(all, listener);
+    insert_listener(all, listener);
 }
 
 void listener_set_move(struct listener *listener, const struct address *address)
@@ -54,11 +54,12 @@ void listener_set_move(struct listener *listener, const struct address *address)
         RB_REMOVE(listener_tree, &all->tree, listener);
     listener->address = *address;
     if (all != NULL)
-        insert(all, listener);
+        insert_listener(all, listener);
 }
 
 /* Returns the first listener at or after this address. */
-static struct listener *first_from(const struct listeners *all, const struct address *address)
+static struct listener *first_listener_from(
+    const struct listeners *all, const struct address *address)
 {
     struct listener *node = RB_ROOT(&all->tree), *first = NULL;
 
@@ -74,7 +75,7 @@ static struct listener *first_from(const struct listeners *all, const struct add
 
 struct listener *listener_set_at(const struct listeners *all, const struct address *address)
 {
-    struct listener *first = first_from(all, address);
+    struct listener *first = first_listener_from(all, address);
 
     return first != NULL && address_equal(&first->address, address) ? first : NULL;
 }
@@ -91,24 +92,6 @@ struct listener *listener_set_find(const struct listeners *all, const struct lis
     return other;
 }
 
-/* Returns the wildcard of the listener's port. The port's other addresses follow. */
-static struct address wildcard_of(const struct listener *listener)
-{
-    struct address wildcard;
-
-    memset(&wildcard, 0, sizeof(wildcard));
-    wildcard.length = listener->address.length;
-    wildcard.any.sa_family = listener->address.any.sa_family;
-    address_set_port(&wildcard, address_port(&listener->address));
-    return wildcard;
-}
-
-static bool has_port_of(const struct listener *other, const struct listener *listener)
-{
-    return other->address.any.sa_family == listener->address.any.sa_family &&
-           address_port(&other->address) == address_port(&listener->address);
-}
-
 bool listener_set_overlaps(const struct listener *a, const struct listener *b)
 {
     return a->address.any.sa_family == b->address.any.sa_family && !listener_is_unix(a) &&
@@ -120,6 +103,7 @@ struct listener *listener_set_overlap(
     const struct listeners *all, const struct listener *listener, const struct listener *after)
 {
     bool wide = address_is_wildcard(&listener->address);
+    sa_family_t family = listener->address.any.sa_family;
     struct address wildcard;
     struct listener *other;
 
@@ -128,10 +112,13 @@ struct listener *listener_set_overlap(
     if (after != NULL) {
         other = RB_NEXT(listener_tree, NULL, (struct listener *)after);
     } else {
-        wildcard = wildcard_of(listener);
-        other = first_from(all, &wildcard);
+        /* the port's wildcard; other addresses follow */
+        address_make(
+            &wildcard, family, (const uint8_t[16]) { 0 }, address_port(&listener->address));
+        other = first_listener_from(all, &wildcard);
     }
-    while (other != NULL && has_port_of(other, listener)) {
+    while (other != NULL && other->address.any.sa_family == family &&
+           address_port(&other->address) == address_port(&listener->address)) {
         if (listener_set_overlaps(listener, other))
             return other;
         if (!wide) /* the wildcards are passed */

@@ -206,12 +206,9 @@ bool listener_is_taken(const struct listener *listener, struct log *log)
     struct stat st;
     int fd, error;
 
-    if (listener_is_unix(listener)) {
-        if (lstat(address->un.sun_path, &st) == -1 || !S_ISSOCK(st.st_mode))
-            return false;
-        error = probe_path(address);
-        return error == 0 || error == EAGAIN;
-    }
+    if (listener_is_unix(listener))
+        return lstat(address->un.sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+               listener_is_path_in_use(listener);
     fd = descriptor_socket(address->any.sa_family, SOCK_STREAM, O_NONBLOCK);
     if (fd == -1)
         return false;
@@ -228,21 +225,15 @@ int listener_listen(
     return listen(fd, listener->options.backlog);
 }
 
-/* ---- Broken ---- */
-
-/* SO_ACCEPTCONN stays set on a unix socket after shutdown(). */
-static bool has_hung_up(int fd)
+bool listener_is_broken(const struct listener *listener, int fd)
 {
     struct pollfd polled = { .fd = fd, .events = POLLRDHUP };
 
-    return poll(&polled, 1, 0) == 1 && (polled.revents & (POLLHUP | POLLRDHUP)) != 0;
-}
-
-bool listener_is_broken(const struct listener *listener, int fd)
-{
     assert(fd >= 0);
-    return listener_option_of(fd, OPTION(SOL_SOCKET, SO_ACCEPTCONN)) == 0 ||
-           (listener_is_unix(listener) && has_hung_up(fd));
+    if (listener_option_of(fd, OPTION(SOL_SOCKET, SO_ACCEPTCONN)) == 0)
+        return true;
+    return listener_is_unix(listener) && /* keeps SO_ACCEPTCONN after shutdown() */
+           poll(&polled, 1, 0) == 1 && (polled.revents & (POLLHUP | POLLRDHUP)) != 0;
 }
 
 void listener_disconnect(int fd)
@@ -254,12 +245,12 @@ void listener_disconnect(int fd)
     connect(fd, &nowhere, sizeof(nowhere));
 }
 
-/* Binds a disconnected socket after the loss of its port, a choice of the kernel; -1 with errno,
- * EADDRNOTAVAIL where the socket has been bound to another address. */
-static int bind_lost_port(struct listener *listener, int fd, struct log *log)
+int listener_revive(struct listener *listener, int fd, struct log *log)
 {
     struct address now;
 
+    assert(!listener_is_unix(listener));
+    listener_disconnect(fd); /* a port of the kernel's choice is lost */
     listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_REUSEADDR), 1, log);
     if (bind(fd, &listener->address.any, listener->address.length) == -1 && errno != EINVAL)
         return -1;
@@ -271,28 +262,9 @@ static int bind_lost_port(struct listener *listener, int fd, struct log *log)
     return -1;
 }
 
-int listener_revive(struct listener *listener, int fd, struct log *log)
-{
-    assert(!listener_is_unix(listener));
-    listener_disconnect(fd);
-    return bind_lost_port(listener, fd, log);
-}
-
 /* ---- Mended ---- */
 
-/* Makes the socket listen; -1 with the name of the failed call. */
-static int listen_once_more(struct listener *listener, int fd, const char **failed, struct log *log)
-{
-    struct listener_system system = { .restores = true };
-
-    *failed = "bind";
-    if (listener_revive(listener, fd, log) == -1)
-        return -1;
-    *failed = "listen";
-    return listener_listen(listener, fd, &system, log);
-}
-
-/* Puts a new socket in the place of the old one; -1 as above, or with NULL after a line. */
+/* Puts a new socket in the place of the old; -1 with the failed call, or NULL after a line. */
 static int replace_broken(struct listener *listener, int fd, const char **failed, struct log *log)
 {
     struct listener_system system = { 0 };
@@ -318,22 +290,21 @@ static int replace_broken(struct listener *listener, int fd, const char **failed
 static int mend_broken(
     struct listener *listener, int fd, bool may_replace, const char **failed, struct log *log)
 {
+    struct listener_system system = { .restores = true };
+
     if (!listener_is_unix(listener)) {
-        if (listen_once_more(listener, fd, failed, log) == 0)
-            return LISTENER_MENDED;
+        *failed = "bind";
+        if (listener_revive(listener, fd, log) == 0) {
+            *failed = "listen";
+            if (listener_listen(listener, fd, &system, log) == 0)
+                return LISTENER_MENDED;
+        }
     } else if (!may_replace) {
         log_write(log, LEVEL_EMERG, 0,
             "listener %s was shut down, and only its owner can replace it: restart the socket unit",
             listener->text);
     }
     return may_replace ? replace_broken(listener, fd, failed, log) : -1;
-}
-
-/* Whether the listener is tried now. A failing listener is tried ever less often, and less often
- * logged, but never given up. */
-static bool is_due(const struct listener *listener)
-{
-    return listener_is_told(listener->mend_failures) || listener->mend_failures % TRIES_MOST == 0;
 }
 
 int listener_mend(struct listener *listener, int fd, const struct listeners *others,
@@ -344,7 +315,8 @@ int listener_mend(struct listener *listener, int fd, const struct listeners *oth
 
     assert(fd >= 0 && listener_has(listener, fd));
     assert(!may_replace || listener->kept_n == 0);
-    if (is_due(listener)) {
+    /* a failing listener is tried, and logged, ever less often, and never given up */
+    if (listener_is_told(listener->mend_failures) || listener->mend_failures % TRIES_MOST == 0) {
         listener_set_allow(others, listener, true);
         result = mend_broken(listener, fd, may_replace, &failed, log);
         error = errno;

@@ -229,16 +229,6 @@ COLD void net_take_numbers(struct net *net)
     net->number_end = net->last_number + net->numbers_n;
 }
 
-static void close_spare_pipes(struct net *net)
-{
-    while (net->spare_pipe_n > 0) {
-        struct pipe_ends *ends = &net->spare_pipes[--net->spare_pipe_n];
-
-        close(ends->read);
-        close(ends->write);
-    }
-}
-
 bool net_keep_spare(struct net *net)
 {
     if (net->spare_fd != -1)
@@ -268,7 +258,10 @@ void net_done(struct net *net)
     timer_del(&net->loop, &net->stopped.timer);
     chunk_pool_done(&net->chunks);
     spares_done(&net->pipes);
-    close_spare_pipes(net);
+    while (net->spare_pipe_n > 0) {
+        close(net->spare_pipes[--net->spare_pipe_n].read);
+        close(net->spare_pipes[net->spare_pipe_n].write);
+    }
     net_free_spare(net);
     memory_release(net->memory, net->scratch);
     loop_done(&net->loop);
@@ -354,28 +347,10 @@ static void check_conn_pipe(const struct fb_conn *conn)
     assert(pipe->timed != conn_pipe_index(conn) || conn->limited || conn_has_failed(conn));
 }
 
-/* Checks a connection whose `closed` has run. */
-static void check_unowned_conn(const struct fb_conn *conn)
-{
-    assert(!conn->owner_knows && conn->in == NULL && conn->out == NULL && conn->pipe == NULL);
-    assert(conn->write == CONN_WRITE_ENDED);
-    assert(conn->phase == CONN_LINGERED || conn->limited);
-    assert((conn->phase == CONN_LINGERED) == (conn->reason != 0));
-}
-
-static void check_open_conn(const struct fb_conn *conn)
+static void check_net_conn(const struct fb_conn *conn)
 {
     const struct event *events = conn->source.events;
 
-    assert(conn->owner_knows);
-    if (conn->net->flushing || conn->net->lent.n > 0)
-        return;
-    assert(events[EVENT_READ].armed == conn_may_read(conn));
-    assert(conn->out == NULL || events[EVENT_WRITE].armed);
-}
-
-static void check_conn(const struct fb_conn *conn)
-{
     assert(conn->source.in_use && conn->phase != CONN_FREE && conn->phase < CONN_PHASES);
     assert(conn->net != NULL && conn->ops != NULL);
     assert((conn->reason != 0) == conn_has_failed(conn) || conn->phase == CONN_ENDING);
@@ -385,10 +360,17 @@ static void check_conn(const struct fb_conn *conn)
         check_conn_pipe(conn);
     else
         assert(!conn->by_pipe);
-    if (!conn_is_owned(conn))
-        check_unowned_conn(conn);
-    if (conn->phase == CONN_OPEN)
-        check_open_conn(conn);
+    if (!conn_is_owned(conn)) { /* `closed` has run */
+        assert(!conn->owner_knows && conn->in == NULL && conn->out == NULL && conn->pipe == NULL);
+        assert(conn->write == CONN_WRITE_ENDED);
+        assert(conn->phase == CONN_LINGERED || conn->limited);
+        assert((conn->phase == CONN_LINGERED) == (conn->reason != 0));
+    }
+    assert(conn->owner_knows || conn->phase != CONN_OPEN);
+    if (conn->phase == CONN_OPEN && !conn->net->flushing && conn->net->lent.n == 0) {
+        assert(events[EVENT_READ].armed == conn_may_read(conn));
+        assert(conn->out == NULL || events[EVENT_WRITE].armed);
+    }
     if (conn->phase == CONN_KEEPING)
         assert(conn->outgoing && conn->pipe == NULL);
     if (conn_is_connecting(conn))
@@ -402,7 +384,7 @@ void net_check(const struct net *net)
 
     while ((conn = net_next_conn(net, &index)) != NULL) {
         assert(conn->net == net);
-        check_conn(conn);
+        check_net_conn(conn);
         n++;
         clients += !conn->outgoing;
         timed += conn->timed.prev != 0;

@@ -80,20 +80,12 @@ static bool parse_fields(fb_bytes line, struct proxy_protocol *out)
            parse_port_field(&line, &out->destination);
 }
 
-/* Returns the bytes of the line before "\r\n", or -1. */
-static ssize_t find_line_end(fb_bytes in)
-{
-    size_t most = in.n < PROXY_PROTOCOL_LINE ? in.n : PROXY_PROTOCOL_LINE;
-    const uint8_t *end = memmem(in.p, most, "\r\n", 2);
-
-    return end != NULL ? end - in.p : -1;
-}
-
 static enum proxy_protocol_status parse_line(fb_bytes in, struct proxy_protocol *out)
 {
     static const char *const words[] = { unknown, "PROXY TCP4 ", "PROXY TCP6 " };
     unsigned i = 0;
-    ssize_t end = find_line_end(in);
+    size_t most = in.n < PROXY_PROTOCOL_LINE ? in.n : PROXY_PROTOCOL_LINE;
+    const uint8_t *end = memmem(in.p, most, "\r\n", 2);
     size_t n;
     bool whole;
 
@@ -101,14 +93,15 @@ static enum proxy_protocol_status parse_line(fb_bytes in, struct proxy_protocol 
         i++;
     if (i == countof(words))
         return PROXY_PROTOCOL_BROKEN;
-    if (end == -1 && words[i] != unknown && memchr(in.p, '\n', in.n) != NULL)
+    if (end == NULL && words[i] != unknown && memchr(in.p, '\n', in.n) != NULL)
         return PROXY_PROTOCOL_BROKEN;
-    if (end == -1)
+    if (end == NULL)
         return in.n < PROXY_PROTOCOL_LINE ? PROXY_PROTOCOL_MORE : PROXY_PROTOCOL_BROKEN;
     n = strlen(words[i]);
-    assert((size_t)end >= n); /* no word has an end of line */
-    *out = (struct proxy_protocol) { .length = (size_t)end + 2 };
-    in = (fb_bytes) { in.p + n, (size_t)end - n };
+    most = (size_t)(end - in.p);
+    assert(most >= n); /* no word has an end of line */
+    *out = (struct proxy_protocol) { .length = most + 2 };
+    in = (fb_bytes) { in.p + n, most - n };
     if (words[i] == unknown) /* the rest of the line is ignored */
         whole = in.n == 0 || in.p[0] == ' ';
     else
