@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes debug lines of events. Compiled in builds with --enable-debug alone, and called by the
- * macros of debug.h. Never changes what it is given, and keeps errno. */
+/* Writes debug lines of events, with --enable-debug alone. Changes nothing, and keeps errno. */
 #include "event/debug.h"
 
 #include "event/loop.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 

@@ -22,8 +22,7 @@ struct debug_flag {
 
 /* A line about a loop; NULL, the loop of the master's timers, has none. */
 #define debug_loop(loop, ...) DEBUG_LINE(debug_put_loop((loop), __VA_ARGS__))
-/* A line about a source, beginning with the descriptor; `format` is a literal. For a connection the
- * line also has number and addresses. */
+/* A line about a source with descriptor, and a connection's number. `format` is a literal. */
 #define debug_source(loop, source, format, ...)                                                    \
     DEBUG_LINE(                                                                                    \
         debug_put_source((loop), (source), "descriptor %d: " format, (source)->fd, ##__VA_ARGS__))

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kernel AIO: reads of files, carried out by the kernel while the loop turns, and reported by an
- * eventfd of the loop. A file opened without O_DIRECT is read within the call.
- *
- * Responsible for the kernel's context, one a loop. Never queues a request: requests beyond the
- * limit are refused. Invariant: an accepted request is reported once, or has ended when the context
- * was closed. */
+/* Kernel AIO: reads of files by the kernel while the loop turns, reported by an eventfd. A file
+ * opened without O_DIRECT is read within the call. One context a loop. Never queues a request.
+ * Invariant: a taken request is reported once, or has ended when the context was closed. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,13 +21,10 @@ struct file_aio_request {
 
 /* Whether this build has kernel AIO. */
 bool file_aio_built(void);
-/* Makes the loop's context for so many requests at once; the loop reports ended requests. -1 with
- * errno, without a context. */
+/* Makes the loop's context for so many requests at once; -1 with errno. */
 int file_aio_open(struct loop *loop, unsigned requests,
     void (*ended)(struct loop *loop, struct file_aio_request *request));
-/* Gives the read to the kernel; -1 with errno, and it was not taken: EAGAIN where there are too
- * many. */
+/* Gives a read to the kernel; -1 with errno, EAGAIN where there are too many. */
 int file_aio_submit(struct loop *loop, struct file_aio_request *request);
-/* Waits until the kernel has ended all requests, without reports, and closes the context. Does
- * nothing without a context. */
+/* Waits, without reports, until all requests have ended, and closes the context, if any. */
 void file_aio_close(struct loop *loop);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kernel AIO by libaio. The kernel adds to an eventfd for each ended request, and the loop then
- * takes all ended requests. The context belongs to the process's memory: a child of fork() has
- * none. */
+/* Kernel AIO by libaio. An eventfd counts ended requests. A child of fork() has no context. */
 #include "event/file_aio.h"
 
 #include "base/check.h"
@@ -62,8 +60,7 @@ static void requests_ended(struct loop *loop, struct source *source)
         ;
 }
 
-/* Makes a watched source of the eventfd, which is closed where there can be none; NULL with
- * errno. */
+/* Makes a watched source of the eventfd; NULL with errno, and it is closed. */
 static struct source *watch_eventfd(struct loop *loop, int fd)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = requests_ended } };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lack of kernel AIO, in a build without libaio: no loop has a context, and whoever asks for
- * one is told so. */
+/* The lack of kernel AIO, in a build without libaio. */
 #include "event/file_aio.h"
 
 #include <errno.h>

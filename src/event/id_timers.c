@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps timers by id. Moving a timer back is a store: it expires at the old time, and is set again
- * then. Never calls the user: the loop calls `expired`, and the owner takes the timer. */
+/* Keeps timers by id. A timer moved back is a store: it expires at the old time, and is set
+ * again. */
 #include "event/id_timers.h"
 
 #include "base/check.h"
-#include "base/compiler.h"
 #include "event/loop.h"
 
 /* A time that never comes; sums with a clock's time do not overflow. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Timers with ids chosen by the owner's user: any number an owner, in a red-black tree by id. An
- * owner without timers costs the tree's root alone. A live timer is in the owner's tree, and the
- * loop timer is set, for `due` or earlier. */
+/* Timers with ids of the owner's user, in a red-black tree by id. A live timer is in the tree, and
+ * its loop timer is set, for `due` or earlier. */
 #pragma once
 
 #include "base/memory.h"
@@ -15,8 +14,7 @@ RB_HEAD(id_timers, id_timer);
 /* Called from the loop for a timer perhaps expired; id_timers_take() decides. */
 typedef void (*id_timer_expired)(struct loop *loop, struct timer *expired);
 
-/* Sets the timer with this id, or moves it: expiry in `ms`, at least 1. -1 without memory, and
- * nothing has changed. */
+/* Sets or moves a timer: expiry in `ms`, at least 1. -1 without memory, and nothing changes. */
 int id_timers_set(struct id_timers *owner, struct loop *loop, const struct memory *memory,
     id_timer_expired expired, uint32_t id, uint64_t ms);
 /* Forgets the timer with the id, if any. */
@@ -27,7 +25,6 @@ void id_timers_clear(struct id_timers *owner, struct loop *loop, const struct me
 
 /* Returns the owner of a timer that is given to the function above. */
 struct id_timers *id_timers_owner(struct timer *expired);
-/* Frees the timer, and gives the id; false for a timer moved back meanwhile, and set again for the
- * new time. */
+/* Frees the timer, and gives the id; false for a timer moved back, now set again. */
 bool id_timers_take(
     struct timer *expired, struct loop *loop, const struct memory *memory, uint32_t *id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The operations that move a source's bytes: plain socket calls, a layer on them (TLS), or a
- * mechanism's own (io_uring, simulation). Code above net/ never makes the system call itself. */
+/* The operations that move a source's bytes: socket calls, a layer on them (TLS), or a mechanism's
+ * own. Code above net/ never makes the system call. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,39 +46,34 @@ struct io_connect {
 };
 
 struct io_ops {
-    /* On entry *span is memory for input; on IO_DONE it is the input, there or in the operation's
-     * memory, valid until the source's next successful recv. */
+    /* *span is memory for input, and on IO_DONE the input, there or in the operation's memory,
+     * valid until the next successful recv. */
     struct io_result (*recv)(struct source *source, struct io_span *span);
     /* Sends from the pieces in order; may take fewer bytes than they hold. */
     struct io_result (*send)(struct source *source, const struct iovec *pieces, int n);
-    /* Hands on what send has taken and still holds: IO_DONE when all of it has left,
-     * IO_AGAIN_WRITE when an event will tell. Called before a half or a connection is ended; NULL:
-     * send holds nothing. */
+    /* Hands on what send holds: IO_DONE when all has left, IO_AGAIN_WRITE when an event will tell.
+     * Called before a half or a connection ends; NULL: send holds nothing. */
     struct io_result (*flush)(struct source *source);
-    /* A connection from a listener: its descriptor, and the peer's address in *address, whose room
-     * and then length is *length. EAGAIN is IO_AGAIN_READ; n is not used. */
+    /* A connection from a listener: descriptor, and the peer's address in *address, *length
+     * bytes. */
     struct io_result (*accept)(
         struct source *listener, int *fd, struct sockaddr *address, socklen_t *length);
     /* Whether a client waits at a listener, or an error. */
     bool (*waits)(const struct source *listener);
-    /* Makes the source's socket, and begins to connect: IO_AGAIN_WRITE when connected() will give
-     * the result. `options` may be NULL. */
+    /* Makes a socket and connects; IO_AGAIN_WRITE: connected() will tell. `options` may be NULL. */
     struct io_result (*connect)(struct source *source, const struct sockaddr *address,
         socklen_t length, struct io_connect *options);
     struct io_result (*connected)(struct source *source);
-    /* Looks, without receiving: IO_EOF after the peer's end with nothing left to receive before,
-     * IO_FAILED on an error; else IO_AGAIN_READ. */
+    /* Looks: IO_EOF at the peer's end with nothing left to receive, IO_FAILED, or IO_AGAIN_READ. */
     struct io_result (*ended)(const struct source *source);
     /* The local address; -1 where unknown. */
     int (*name)(const struct source *source, struct sockaddr *address, socklen_t *length);
     /* At most n bytes of a file, from *offset, which moves on; IO_EOF at the file's end. */
     struct io_result (*sendfile)(struct source *source, int fd, off_t *offset, size_t n);
-    /* At most n bytes into or out of a pipe; both NULL where the operation's bytes cannot go past
-     * this process. */
+    /* At most n bytes into or out of a pipe; both NULL: bytes cannot go past this process. */
     struct io_result (*splice_in)(struct source *source, int pipe, size_t n);
     struct io_result (*splice_out)(struct source *source, int pipe, size_t n);
-    /* Bytes sent by TCP and not acknowledged by the peer's system, lost by a reset, plus one for an
-     * end of our half; 0 where unknown. */
+    /* Bytes sent and not acknowledged, lost by a reset, plus one for an end of our half; or 0. */
     size_t (*queued)(const struct source *source);
     /* Ends our half, after what was sent. */
     struct io_result (*shutdown)(struct source *source);
@@ -88,5 +83,39 @@ struct io_ops {
     void (*close)(struct source *source, bool reset);
 };
 
-/* The kernel's sockets, non-blocking. */
+/* The kernel's sockets, non-blocking; and the parts, for the tables of mechanisms. */
 extern const struct io_ops io_socket;
+struct io_result io_socket_recv(struct source *source, struct io_span *span);
+struct io_result io_socket_send(struct source *source, const struct iovec *pieces, int count);
+struct io_result io_socket_accept(
+    struct source *listener, int *fd, struct sockaddr *address, socklen_t *length);
+bool io_socket_waits(const struct source *listener);
+struct io_result io_socket_connect(struct source *source, const struct sockaddr *address,
+    socklen_t length, struct io_connect *options);
+struct io_result io_socket_connected(struct source *source);
+struct io_result io_socket_ended(const struct source *source);
+int io_socket_name(const struct source *source, struct sockaddr *address, socklen_t *length);
+struct io_result io_socket_shutdown(struct source *source);
+void io_socket_close(struct source *source, bool reset);
+size_t io_socket_queued(const struct source *source);
+struct io_result io_socket_sendfile(struct source *source, int fd, off_t *offset, size_t n);
+/* For systems that have splice(). */
+struct io_result io_socket_splice_in(struct source *source, int pipe, size_t n);
+struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n);
+
+/* The operations of every table. */
+#define IO_SOCKET_COMMON                                                                           \
+    .send = io_socket_send, .waits = io_socket_waits, .connect = io_socket_connect,                \
+    .ended = io_socket_ended, .name = io_socket_name, .shutdown = io_socket_shutdown,              \
+    .close = io_socket_close
+/* The operations with results perhaps known to a mechanism. */
+#define IO_SOCKET_ASKING                                                                           \
+    .recv = io_socket_recv, .accept = io_socket_accept, .connected = io_socket_connected
+/* The operations that not every system has. */
+#if LINUX_SYSTEM
+#define IO_SOCKET_SYSTEM                                                                           \
+    .queued = io_socket_queued, .sendfile = io_socket_sendfile, .splice_in = io_socket_splice_in,  \
+    .splice_out = io_socket_splice_out
+#else
+#define IO_SOCKET_SYSTEM .queued = io_socket_queued, .sendfile = io_socket_sendfile
+#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The I/O operations of the kernel's sockets. An operation is one system call (os/sockets.h has the
- * system-dependent calls), tried again after EINTR; "would block" becomes "again" with the
- * direction to wait for, and any other error the result's errno. */
-#include "event/io_socket.h"
-#include "base/compiler.h"
+/* The I/O operations of the kernel's sockets: a system call each (os/sockets.h has the system's
+ * own), again after EINTR; "would block" becomes "again" with a direction. */
 #include "event/source.h"
 #include "os/descriptor.h"
 #include "os/sockets.h"
@@ -88,9 +85,8 @@ bool io_socket_waits(const struct source *listener)
     return poll(&one, 1, 0) != 0;
 }
 
-/* Binds the socket without taking a port, unless asked for: connect() then chooses a port free for
- * this peer, so that one address has as many connections as there are peers and ports. Returns 0,
- * or an errno. */
+/* Binds the socket without a port, unless asked for: connect() then chooses one that is free for
+ * this peer, so that ports are no limit. Returns 0, or an errno. */
 static int bind_local(int fd, const struct sockaddr *address, const struct io_connect *options)
 {
     static const int on = 1;

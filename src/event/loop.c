@@ -99,7 +99,7 @@ int loop_init(struct loop *loop, const struct loop_options *options)
     }
     if (loop->wait_mask == NULL || loop->mechanism->self != NULL) /* a simulation has no signals */
         return 0;
-    if ((loop->mechanism->masks ? loop_watch_signals : loop_open_signal_pipe)(loop) == 0)
+    if (loop_watch_signals(loop) == 0)
         return 0;
     loop_done(loop);
     return -1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queues of a loop: events posted, reported and run. Runs the handler of an event only from a
- * queue, or from a report of a source without a queue (the loop's own). An event is in at most one
- * queue. */
+/* The queues of a loop: events posted, reported and run, in at most one queue each. Within the wait
+ * only handlers of the loop's own sources run. */
 #include "event/loop_queue.h"
 
 #include <errno.h>

@@ -2,15 +2,11 @@
 /* The layout of a loop, and the queues of posted events. */
 #pragma once
 
-#include "base/clock.h"
-#include "base/compiler.h"
 #include "base/log.h"
 #include "event/debug.h"
 #include "event/mechanism.h"
-#include "event/source.h"
 #include "event/timer.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -55,24 +51,20 @@ size_t loop_count_found(const struct loop *loop);
 void loop_run_early(struct loop *loop, struct event *event);
 /* Moves the next queue's events to the normal queue. */
 void loop_move_next(struct loop *loop);
-/* Takes the report of an armed source outside of the normal queue: a listener's, or the loop's
- * own. */
+/* Takes the report of a listener, or of a source of the loop's own. */
 void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction);
 
 /* For mechanisms: a call needed by the wait has failed. Logs the failure; the owner ends. */
 void loop_fail(struct loop *loop, const char *call, int error);
-/* For mechanisms: takes the result of the wait's call, with errno: a failure but by a signal, or an
- * end without an event that had no timeout. */
+/* For mechanisms: takes a wait's result, with errno: a failure, or an end without an event. */
 void loop_check_wait(struct loop *loop, const char *call, int n, int timeout);
-/* For mechanisms: logs that `teller` has reported a source closed by foreign code. For the loop's
- * own sources `call` has failed: returns false. */
+/* For mechanisms: logs a source closed by foreign code; false: the loop's own, `call` failed. */
 bool loop_report_closed(
     struct loop *loop, const struct source *source, const char *teller, const char *call);
 /* For mechanisms: takes the report of a source of the loop's own that has no descriptor. */
 void loop_report_own(struct loop *loop, struct source *source);
-/* For mechanisms able to tell: takes the report of a connection broken both ways, beside the
- * reports of the directions: where the owner waits for neither direction, and has wants_broken, the
- * READ event runs all the same. */
+/* For mechanisms able to tell: takes the report of a connection broken both ways, besides
+ * directions: the READ event runs without armed directions too, for an owner with wants_broken. */
 void loop_report_broken(struct loop *loop, struct source *source);
 
 /* Whether a ready descriptor belongs to the loop itself. */
@@ -107,9 +99,8 @@ static inline void loop_post(struct loop *loop, struct event *event, enum event_
         debug_direction(event->direction), debug_queue(queue));
 }
 
-/* Posts an event to run without a report, for the owner: in this turn still, or, after a run in
- * this turn, in the next. Two events posting each other would starve the rest; so would slots
- * reused at once, so that a slot keeps the turn of the READ event. */
+/* Posts an event to run without a report: in this turn still, or, after a run in this turn, in the
+ * next, lest two events, or a slot reused at once, starve the rest. */
 static inline void loop_post_soon(struct loop *loop, struct event *event)
 {
     loop_post(loop, event, event->turn == loop->turn ? QUEUE_NEXT : QUEUE_NORMAL);
@@ -149,8 +140,7 @@ static inline void loop_run(struct loop *loop, enum event_queue queue)
         loop_run_posted(loop, queue);
 }
 
-/* Moves the next queue's events to the normal queue; returns whether events are posted already, so
- * that the turn need not wait for any. */
+/* Moves the next queue's events to the normal queue; returns whether a wait is needless. */
 static inline bool loop_promote(struct loop *loop)
 {
     if (unlikely(!TAILQ_EMPTY(&loop->queues[QUEUE_NEXT])))
@@ -158,8 +148,7 @@ static inline bool loop_promote(struct loop *loop)
     return !loop_is_empty(loop, QUEUE_NORMAL) || !loop_is_empty(loop, QUEUE_ACCEPT);
 }
 
-/* Returns the source of a slot if the slot is still in that generation, else NULL: for
- * mechanisms. */
+/* For mechanisms: returns the source of a slot in that generation, else NULL. */
 static inline struct source *loop_source(struct loop *loop, uint32_t index, uint32_t generation)
 {
     struct source *source;
@@ -173,8 +162,7 @@ static inline struct source *loop_source(struct loop *loop, uint32_t index, uint
     return NULL;
 }
 
-/* Takes the mechanism's report of a ready direction, and posts the event, to the normal queue
- * without a link; or runs the event. */
+/* Takes a report of a ready direction: posts the event, or runs it. */
 static inline void loop_report(
     struct loop *loop, struct source *source, enum event_direction direction)
 {
@@ -204,8 +192,8 @@ static inline short loop_poll_flag(enum event_direction direction)
     return direction == EVENT_READ ? POLLIN : POLLOUT;
 }
 
-/* For mechanisms with flags of poll(2): reports the wanted directions. After an end or an error the
- * owner finds out the cause by trying. */
+/* For mechanisms with flags of poll(2): reports the wanted directions; after an end or an error,
+ * for the owner to try. */
 static inline void loop_report_polled(
     struct loop *loop, struct source *source, int revents, int wanted)
 {

@@ -6,9 +6,8 @@
  * Where the wait takes no mask, signals are let through around the wait, and handlers write a byte
  * to a pipe that the loop watches: a signal between the mask's change and the wait ends the wait.
  * Handlers never run outside of the wait. */
-#include "event/loop_wake.h"
+#include "event/loop.h"
 
-#include "event/source_watch.h"
 #include "os/descriptor.h"
 #include "os/wakeup.h"
 
@@ -70,8 +69,8 @@ struct source *loop_make_own(
     return source;
 }
 
-/* Makes and arms a source of a descriptor. NULL after an emerg line with `what`, and the descriptor
- * is closed; for a descriptor of -1 the line has errno. */
+/* Makes and arms a source of a descriptor, for -1 with errno in the line. NULL after an emerg line
+ * with `what`, and the descriptor is closed. */
 static struct source *watch_own(struct loop *loop, int fd, enum event_queue queue,
     const struct source_ops *ops, const char *what)
 {
@@ -215,7 +214,7 @@ static void signal_pipe_readable(struct loop *loop, struct source *source)
 
 static const struct source_ops signal_pipe_ops = { .run = { [EVENT_READ] = signal_pipe_readable } };
 
-int loop_open_signal_pipe(struct loop *loop)
+static int open_signal_pipe(struct loop *loop)
 {
     int ends[2] = { -1, -1 };
 
@@ -257,9 +256,11 @@ int loop_watch_signals(struct loop *loop)
     int fd;
 
     assert(loop->signaler == NULL && loop->wait_mask != NULL);
+    if (!loop->mechanism->masks)
+        return open_signal_pipe(loop);
     fd = os_signals_open(loop->wait_mask);
     if (fd == -1 && errno == ENOSYS)
-        return loop_open_signal_pipe(loop);
+        return open_signal_pipe(loop);
     loop->signaler = watch_own(loop, fd, QUEUE_NONE, &signaler_ops, "signalfd()");
     return loop->signaler == NULL ? -1 : 0;
 }

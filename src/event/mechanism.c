@@ -2,11 +2,9 @@
 /* The table of mechanisms, made of mechanisms.def. Nothing but a row there names a mechanism. */
 #include "event/mechanism.h"
 
-#include "base/compiler.h"
 #include "event/loop.h"
 #include "os/descriptor.h"
 
-#include <assert.h>
 #include <string.h>
 
 const struct mechanism *const mechanism_table[] = {

@@ -20,10 +20,7 @@
  *    armed anew: an inactive owner does not make the loop spin. */
 #pragma once
 
-#include "event/io.h"
 #include "event/source.h"
-
-#include <stdint.h>
 
 struct loop;
 
@@ -60,50 +57,44 @@ struct mechanism {
 
     /* Opens a descriptor of the kernel's, close-on-exec from then on; NULL: there is none. */
     int (*open)(void);
-    /* Whether this kernel has the mechanism; NULL: where open() succeeds. Runs in the master too,
-     * and leaves nothing open. */
+    /* Whether this kernel has the mechanism, asked in the master too; NULL: where open()
+     * succeeds. */
     bool (*available)(void);
-    /* Fills in the state for loop->sources.n slots, in the process of the loop: no part has to
-     * outlive a fork(). `options` are the values of the directives. Both may be NULL. */
+    /* Fills in the state for loop->sources.n slots, after the fork(). `options` are the directives'
+     * values. Both may be NULL. */
     int (*init)(struct loop *loop, const int64_t *options);
     void (*done)(struct loop *loop);
 
     /* Start and end watching one direction. */
     int (*add)(struct loop *loop, struct source *source, enum event_direction direction);
     int (*del)(struct loop *loop, struct source *source, enum event_direction direction);
-    /* Go on and pause watching a direction that was added; free of system calls where it can be.
-     * NULL: nothing is to be done, the loop remembers an edge of a paused direction. */
+    /* Go on and pause watching an added direction, without a system call where possible. NULL: the
+     * loop remembers an edge of a paused direction. */
     int (*enable)(struct loop *loop, struct source *source, enum event_direction direction);
     int (*disable)(struct loop *loop, struct source *source, enum event_direction direction);
-    /* Start and end watching both directions at once; del_conn also ends a single one. `closing`:
-     * the descriptor is closed right after, so that the kernel needs not be asked for what the
-     * close does by itself. add_conn may be NULL: both are added. */
+    /* Start and end watching both directions; del_conn also a single one. `closing`: the close
+     * follows, so that the kernel needs not be asked. add_conn may be NULL. */
     int (*add_conn)(struct loop *loop, struct source *source);
     int (*del_conn)(struct loop *loop, struct source *source, bool closing);
-    /* A listener is always level-triggered; `exclusive` as above, ignored without. A listener is
-     * deleted before the descriptor is closed, since the master holds the socket on. NULL: as any
-     * source that is read. */
+    /* A listener is level-triggered, and deleted before its close, as the master holds the socket
+     * on. NULL: as any source that is read. */
     int (*add_listener)(struct loop *loop, struct source *source, bool exclusive);
     int (*del_listener)(struct loop *loop, struct source *source);
-    /* Makes the kernel drop files of sources no longer watched, so that closing a descriptor closes
-     * the file; may report. NULL: the mechanism holds no files. */
+    /* Makes the kernel drop files of sources not watched any more; may report. NULL: it holds
+     * none. */
     void (*release)(struct loop *loop);
 
-    /* For a kernel that has events without a descriptor: make notify() work, and make ticks every
-     * `ms`; the wait then gives loop->notifier or loop->ticker to loop_report_own(). -1 with errno.
-     * NULL: the loop watches a descriptor of its own. */
+    /* Make notify() work, and ticks every `ms`, where the kernel has events without a descriptor:
+     * the wait gives loop->notifier or loop->ticker to loop_report_own(). -1 with errno. */
     int (*start_notices)(struct loop *loop);
     int (*start_ticks)(struct loop *loop, uint64_t ms);
     /* Wakes the loop and has its notified() run; may be called from any thread. */
     int (*notify)(struct loop *loop);
-    /* Waits at most `timeout` ms (-1: for ever) with the signal mask loop->wait_mask, which is in
-     * force only within the wait, and reports. A mechanism without `masks` makes its system call
-     * between loop_let_signals() and loop_hold_signals(). A signal ends the wait without a word.
-     * Any other failure is loop_fail()'s, and so is a descriptor of the loop's own that is not
-     * open. */
+    /* Waits at most `timeout` ms (-1: for ever) with the signal mask loop->wait_mask, and reports;
+     * without `masks` between loop_let_signals() and loop_hold_signals(). A signal ends the wait
+     * without a word, any other failure is loop_fail()'s. */
     void (*process_events)(struct loop *loop, int timeout);
-    /* Sets loop->clock to a time of the mechanism's own; NULL: the loop reads the system's
-     * clocks. */
+    /* Sets loop->clock; NULL: the loop reads the system's clocks. */
     void (*read_clock)(struct loop *loop);
 };
 
@@ -116,8 +107,7 @@ struct mechanism {
 /* The built-in mechanisms, best first; ends with NULL. */
 extern const struct mechanism *const mechanism_table[];
 
-/* Finds a mechanism by name, or for NULL the best available mechanism of this kernel, unless
- * by_use_alone; NULL when there is none. */
+/* Finds a mechanism by name, or for NULL the best available without by_use_alone; or NULL. */
 const struct mechanism *mechanism_find(const char *name);
 
 /* Whether this kernel has the mechanism; false with errno. */

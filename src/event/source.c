@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of sources: a mapping of slots, the slot given back last handed out first. A slot's
- * generation outlives its uses, so that no two uses of a slot look equal. */
+/* The table of sources: a mapping of slots. A slot's generation outlives its uses. */
 #include "event/source.h"
 
 #include "os/memory.h"
 
-#include <assert.h>
 #include <sys/mman.h>
 
 int source_table_init(struct source_table *table, uint32_t n, size_t stride)

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A source of events: a descriptor, an event for each direction, and the operations to move bytes.
- *
- * Sources are slots of one table a loop. A slot's index and generation, changed whenever the slot
- * is given back, travel with every event of the kernel, so that a late event is recognised. An
- * armed direction is watched by the mechanism; a watched direction need not be armed. */
+ * Sources are slots of a loop's table. Index and generation, new after each use, travel with every
+ * event of the kernel, so that a late event is recognised. An armed direction is watched by the
+ * mechanism; a watched direction need not be armed. */
 #pragma once
 
-#include "base/compiler.h"
 #include "base/memory.h"
 #include "event/io.h"
 
 #include <assert.h>
 #include <bsd/sys/queue.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct loop;
 struct source;
@@ -44,8 +39,7 @@ struct event {
 
 struct source_ops {
     void (*run[EVENT_DIRECTIONS])(struct loop *loop, struct source *source);
-    /* Logs a debug line about the source with details from the owner; NULL: the plain line. Called
-     * in builds with --enable-debug alone. */
+    /* Logs a debug line with details of the owner; NULL: the plain line. In debug builds alone. */
     void (*debug)(const struct source *source, const char *format, va_list args)
         PRINTF_FORMAT(2, 0);
     bool wants_broken; /* see loop_report_broken() */
@@ -103,8 +97,7 @@ static inline struct source *source_of(struct event *event)
     return container_of(event, struct source, events[EVENT_WRITE]);
 }
 
-/* Takes a slot of the table's stride, zeroed but for its generation; NULL when every slot is in
- * use. */
+/* Takes a slot, zeroed but for its generation; NULL when every slot is in use. */
 static ALWAYS_INLINE struct source *source_get_sized(struct source_table *table, size_t stride)
 {
     struct source *source;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watching of sources: has the mechanism watch armed directions, and keeps the flags of events. The
- * mechanism is asked before the flags change, and nothing changes after a refusal. */
+/* Watches armed directions by the mechanism, which is asked before flags change. */
 #include "event/source_watch.h"
 
 #include "event/loop_queue.h"
 
-#include <assert.h>
 #include <errno.h>
 
 int source_arm(struct loop *loop, struct source *source, enum event_direction direction)

@@ -22,8 +22,7 @@ int source_arm_both(struct loop *loop, struct source *source);
 /* Start and end watching a listener; `exclusive`: the kernel wakes a single waiting worker. */
 int source_arm_listener(struct loop *loop, struct source *source, bool exclusive);
 void source_disarm_listener(struct loop *loop, struct source *source);
-/* Makes the descriptors of disarmed listeners the process's last references to the sockets. Not
- * within a callback with lent input. */
+/* Drops the kernel's references to disarmed listeners. Not within a callback with lent input. */
 void source_release_disarmed(struct loop *loop);
 
 /* Makes a source with `level` wait for exactly these directions: no direction is paused, so that an
@@ -37,6 +36,5 @@ void source_close(struct loop *loop, struct source *source, bool reset);
 /* Ends watching and posting and gives the slot back, but leaves the descriptor open. */
 void source_detach(struct loop *loop, struct source *source);
 
-/* Gives a watched source's descriptor to a source without a descriptor, of equal operations;
- * neither is watched then. */
+/* Gives a source's descriptor to a source without one; neither is watched then. */
 void source_move(struct loop *loop, struct source *from, struct source *to);

@@ -4,9 +4,6 @@
 
 #include "event/loop.h"
 
-#include <assert.h>
-#include <inttypes.h>
-
 /* The most timers run in a turn, when many expire at once. */
 #define EXPIRE_A_TURN 256
 

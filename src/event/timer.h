@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define TIMER_LAZY_MS 300
 
@@ -70,8 +69,8 @@ static inline void timers_run(struct timers *timers)
 /* Asserts that the tree is in order and holds set timers alone; returns how many. */
 size_t timers_check(const struct timers *timers);
 
-/* Sets a loop's timer: expiry in `ms` (at least 1) from the cached time. A set timer is moved,
- * unless by less than TIMER_LAZY_MS. */
+/* Sets or moves a loop's timer: expiry in `ms` (at least 1); a move of less than TIMER_LAZY_MS is
+ * none. */
 void timer_set(struct loop *loop, struct timer *timer, uint64_t ms);
 /* Stops a timer, set or not. */
 void timer_del(struct loop *loop, struct timer *timer);

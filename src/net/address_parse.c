@@ -10,7 +10,6 @@
 #include <ctype.h>
 #include <net/if.h>
 #include <netdb.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -5,7 +5,6 @@
 #include "os/memory.h"
 #include "shm/heartbeat.h"
 
-#include <assert.h>
 #include <unistd.h>
 
 #define ALIGNMENT 16

@@ -6,11 +6,9 @@
  * <= limit in a chunk of its own memory. */
 #pragma once
 
-#include "base/compiler.h"
 #include "base/spares.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct heartbeat;

@@ -10,10 +10,8 @@
 #include "net/address.h"
 #include "net/net.h"
 
-#include <assert.h>
 #include <forkbeard/types.h>
 #include <netinet/in.h>
-#include <stdbool.h>
 
 struct conn_pipe_end;
 struct session_conn;

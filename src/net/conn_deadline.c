@@ -9,8 +9,6 @@
  * all slots begins when at most half of the time has passed, and enters the deadline. */
 #include "net/conn_deadline.h"
 
-#include <assert.h>
-
 #define BITS 6
 #define BUCKETS (1u << BITS) /* of a level */
 

@@ -2,7 +2,6 @@
 /* The deadline of a connection: the owner's, or for lingering. */
 #pragma once
 
-#include "net/conn.h"
 #include "net/conn_log.h"
 
 /* The latest deadline, in ms from now: more than 24 days. */

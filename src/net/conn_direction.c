@@ -12,7 +12,6 @@
 #include "os/descriptor.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <unistd.h>
 
 /* ---- Straight from one socket to the other ---- */

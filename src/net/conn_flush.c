@@ -9,7 +9,6 @@
 
 #include "net/conn_deadline.h"
 #include "net/conn_direction.h"
-#include "net/conn_log.h"
 #include "net/conn_output.h"
 #include "os/descriptor.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer's address and the log lines of a connection: with number, client, and the owner's words.
- * Never changes the connection; callable in any phase. */
+/* Log lines of a connection, and the peer's address. Never changes the connection. */
 #include "net/conn_log.h"
 
 #include <string.h>

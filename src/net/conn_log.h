@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer's address and the log lines of a connection: with number, client, and the owner's words.
- * Never changes the connection; callable in any phase. */
+/* The peer's address and the log lines of a connection, in any phase. */
 #pragma once
 
 #include "net/conn.h"
-
-#include <stdarg.h>
 
 /* Stores an address, of a unix socket the family alone; and fills in the stored one. */
 void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address);
 void conn_peer_of(const struct conn_peer *peer, struct address *out);
 
-/* Fills in the address of the connection's peer. */
 static inline void conn_peer_address(const struct fb_conn *conn, struct address *out)
 {
     conn_peer_of(&conn->peer, out);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The output of a connection: gathered while a callback runs, and sent by the flush.
  *
- * Responsible for conn->out, a ring of chunks, and for the system calls that hand it to the kernel.
- * Output that lies in the input lent to the callback is sent from there, and little else from the
- * worker's own few bytes (net->borrowed); at most one connection borrows either, which needs no
- * mark, and the borrowed bytes are always the last of its output. Never ends the connection and
- * never watches for room; the flush does. Invariant: conn->unsent is the sum of the chunks and of
- * the borrowed bytes. */
+ * Responsible for conn->out, a ring of chunks, and for handing it to the kernel. Output within the
+ * lent input is sent from there, and little else from the worker's few bytes (net->borrowed): at
+ * most one connection borrows either, and borrowed bytes are the last of its output. Never ends the
+ * connection, and never watches for room. Invariant: conn->unsent is the sum of the chunks and the
+ * borrowed bytes. */
 #include "net/conn_output.h"
 
+#include "net/conn_direction.h"
 #include "net/conn_log.h"
-#include "net/conn_pipe_ends.h"
 
 #include <errno.h>
 #include <string.h>
@@ -87,8 +86,7 @@ bool conn_output_is_at(const struct fb_conn *conn, unsigned times)
     return conn->unsent - files >= times * limit;
 }
 
-/* Whether there is room for more output; false: the unsent memory is twice the limit, and the
- * connection has failed. */
+/* Whether there is room for output; false: twice the limit is unsent, and the connection failed. */
 static NOINLINE bool has_output_room(struct fb_conn *conn)
 {
     if (!conn_output_is_at(conn, 2))
@@ -125,8 +123,7 @@ void conn_drop_output(struct fb_conn *conn)
 
 /* ---- Sending ---- */
 
-/* Whether a connection is still received from though sending has failed for this reason: input of a
- * pipe's second end that had come before the reset is delivered. */
+/* Whether input is received after a reset: a pipe's second end delivers the bytes before it. */
 static bool leaves_input(struct fb_conn *conn, fb_reason reason)
 {
     struct conn_direction *direction;
@@ -294,8 +291,7 @@ static bool is_lent(const struct net *net, const uint8_t *p, size_t n)
     return at < net->lent.n && n <= net->lent.n - at;
 }
 
-/* Makes n bytes, which stay where they are until the flush, the last of the connection's output.
- * The flush looks at whoever borrows, dirty or not. */
+/* Makes n bytes, which stay until the flush, the last of the output; no dirty mark is needed. */
 static inline void borrow(struct fb_conn *conn, const uint8_t *p, size_t n)
 {
     assert(!conn->net->flushing);
@@ -304,8 +300,7 @@ static inline void borrow(struct fb_conn *conn, const uint8_t *p, size_t n)
     conn->unsent += n;
 }
 
-/* Adds bytes to the borrowed output, where the bytes lie behind or fit there; false: to be
- * copied. */
+/* Adds bytes to the borrowed output, where they fit; false: to be copied. */
 static bool borrow_more(struct fb_conn *conn, const uint8_t *p, size_t n, bool lent)
 {
     struct net *net = conn->net;

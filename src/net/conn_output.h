@@ -28,11 +28,10 @@ static inline bool conn_has_output(const struct fb_conn *conn)
 bool conn_send(struct fb_conn *conn);
 /* Notes the result of a system call that was offered so many bytes of memory; false as above. */
 NOINLINE bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offered);
-/* Tells the owner of the errno of a send; returns whether the connection has failed with it. If
- * not, no more is sent. */
+/* Tells the owner of a send's errno; returns whether the connection has failed. Else it sends no
+ * more. */
 bool conn_send_failed(struct fb_conn *conn, int error);
-/* Copies the borrowed bytes of the connection, which may be overwritten after the flush; false: the
- * connection has failed. */
+/* Copies borrowed bytes, valid until the flush; false: the connection has failed. */
 bool conn_own_output(struct fb_conn *conn);
 void conn_drop_output(struct fb_conn *conn);
 /* Whether the unsent memory has reached so many times the owner's limit. */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two connections piped together: input of one end is output of the opposite end, until both have
- * ended.
+/* Two connections piped together: input of one end is output of the other, until both have ended.
  *
  * Responsible for the callbacks of piped connections, and for the pipe's idle timeout, kept as the
- * deadline of one end. Bytes are copied through the worker's scratch buffer at first; a busy
- * direction is spliced (conn_direction.c). Invariant: the pipe lives until the second end has
- * ended, and `closed` runs for both owners. */
+ * deadline of one end. Bytes are copied at first; a busy direction is spliced (conn_direction.c).
+ * Invariant: the pipe lives until the second end has ended, and `closed` runs for both owners. */
 #include "net/conn_pipe.h"
 
 #include "net/conn_deadline.h"
@@ -35,8 +33,7 @@ uint64_t conn_pipe_moved_ms(const struct fb_conn *conn)
     return last;
 }
 
-/* Makes the rest of the time, so many ms, the deadline of an end. The end may wait for its
- * connect() as well. */
+/* Makes the rest of the timeout the deadline of an end, which may wait for its connect() too. */
 static void time_end(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
 {
     uint64_t now = conn->net->loop.clock.mono_ms;
@@ -64,8 +61,7 @@ static bool is_throttled(const struct conn_pipe *pipe)
     return false;
 }
 
-/* Ends both, or waits for the rest of the time since a byte moved. An end with an expired connect()
- * ends alone. */
+/* Ends both after the timeout without a byte. An end with an expired connect() ends alone. */
 static void pipe_expired(struct fb_conn *conn)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
@@ -96,8 +92,7 @@ static void pipe_opened(struct fb_conn *conn)
         conn_deadline_clear(conn);
 }
 
-/* The rate allows more: reads on, unless the opposite end has bytes left to send; then the flush of
- * the opposite end reads on. */
+/* The rate allows more: reads on, or leaves that to the flush of the other end's output. */
 static void throttle_expired(struct loop *loop, struct timer *timer)
 {
     struct conn_throttle *throttle = container_of(timer, struct conn_throttle, timer);
@@ -111,8 +106,7 @@ static void throttle_expired(struct loop *loop, struct timer *timer)
     net_flush(conn->net);
 }
 
-/* Does what there is to do when so many bytes have moved: tells of the first, or goes over to
- * splicing. */
+/* Tells of the first byte, or goes over to splicing. */
 static COLD void look_at_direction(struct fb_conn *conn, struct fb_conn *to)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
@@ -154,8 +148,7 @@ static bool is_quiet(const struct fb_conn *conn)
            conn_direction_to(conn)->buffered == 0;
 }
 
-/* The peer of an end has ended its half. The flush ends the opposite half, unless bytes have to be
- * sent before. */
+/* The peer has ended its half: the flush ends the opposite half, after bytes sent before. */
 static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
 {
     struct fb_conn *to = conn_pipe_other(conn);
@@ -179,8 +172,8 @@ static void close_other(struct fb_conn *conn)
         time_other(pipe, conn, idle < pipe->timeout ? pipe->timeout - idle : 1);
 }
 
-/* The other end is broken. Bytes received from b are delivered before `a` ends; by a reset, unless
- * the pipe hides breaks, so that the peer does not take the bytes for complete. */
+/* The other end is broken. Bytes received from b are delivered before `a` ends; with a reset,
+ * unless the pipe hides breaks, lest the peer takes the bytes for complete. */
 static COLD void follow_broken(struct conn_pipe *pipe, struct fb_conn *conn, fb_reason reason)
 {
     bool delivers = reason == FB_RESET || reason == FB_IO_ERROR;
@@ -268,9 +261,8 @@ static inline bool is_plain_end(const struct conn_pipe_end *end)
            end->conn->write == CONN_WRITE_ON;
 }
 
-/* Whether the latest receive has emptied the socket, and no wait since then has reported more. That
- * is enough for a server whose client has gone; a client whose reply may be on its way deserves a
- * closer look, as a close with input unread takes the reply away. */
+/* Whether the latest receive has emptied the socket. For a server whose client has gone; a client
+ * gets a closer look, as a close with unread input takes away the reply on its way. */
 static inline bool was_emptied(const struct fb_conn *conn)
 {
     const struct event *reading = &conn->source.events[EVENT_READ];

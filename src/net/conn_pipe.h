@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two connections piped together: input of one end is output of the opposite end, until both have
- * ended. */
+/* Two connections piped together. */
 #pragma once
 
 #include "net/conn.h"
@@ -14,12 +13,12 @@ struct conn_pipe_options {
     conn_first_byte first_byte; /* called when b's peer has sent the first byte; or NULL */
 };
 
-/* Pipes two connections together, until both have ended; -1 without memory. From now on the owners
- * hear of `closed` alone, and of b's first byte. */
+/* Pipes two connections, until both have ended; -1 without memory. The owners hear of `closed`, and
+ * of b's first byte. */
 int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_options *options);
 /* Returns when a byte last moved at either end of a connection's pipe, monotonic ms. */
 uint64_t conn_pipe_moved_ms(const struct fb_conn *conn);
 
-/* For net/ alone: ends both, where the connection's peer has ended its half, the pipe is to end
- * then, and nothing has to be sent before; false: not yet. Not within a callback. */
+/* For net/ alone: ends both after a peer's end, where the pipe is to end then and nothing is left
+ * to send; false: not yet. Not within a callback. */
 bool conn_pipe_end_both(struct fb_conn *conn);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phase of a connection, its two halves, and the owners' calls that change them.
+/* The phase of a connection, the two halves, and the owners' calls that change them.
  *
- * Responsible for every change of phase, read and write, and for keeping the events armed
- * accordingly. Never moves bytes and never runs a callback of the owner, but `failed` and
+ * Keeps the events armed accordingly. Never moves bytes, and runs no callback but `failed` and
  * `connect_failed`. Invariant: a step that is not in conn_steps does not happen. */
 #include "net/conn_state.h"
 
+#include "net/conn_direction.h"
 #include "net/conn_log.h"
-#include "net/conn_pipe_ends.h"
 
 #include <errno.h>
 
@@ -174,11 +173,9 @@ void conn_leave_end(struct fb_conn *conn)
 
 /* ---- Stopped connections with a broken or closed peer ---- */
 
-/* Broken ones are ended at once where the event mechanism tells of an error of a source that is
- * paused, else by a look at all connections a while later; the mechanism does not know a source for
- * which nothing was ever waited. The end of a peer's half waits until reading goes on, but for an
- * owner that wants to know, by a look as well. The timer runs while a connection is stopped of
- * which the mechanism does not tell. */
+/* A broken connection ends at once where the event mechanism tells of errors of paused sources,
+ * else by a look at all connections. A look also finds the end of a peer's half, for owners that
+ * want to know. The timer runs while a stopped connection is not told of. */
 
 /* How often, and at how many connections, a timer looks. */
 #define LOOK_MS 500
@@ -190,8 +187,7 @@ static bool is_stopped(const struct fb_conn *conn)
     return conn->read == CONN_READ_STOPPED && conn->pipe == NULL && conn_is_active(conn);
 }
 
-/* Whether only a look shows a peer's end to the owner: the mechanism reports errors of added
- * sources, even of paused ones, and never ends. */
+/* Whether only a look shows a peer's end: mechanisms tell of errors of added sources at most. */
 static bool is_looked_at(const struct fb_conn *conn)
 {
     const struct event *events = conn->source.events;

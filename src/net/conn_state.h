@@ -4,35 +4,29 @@
 
 #include "net/conn.h"
 
-#include <assert.h>
-
 /* ---- Calls of owners: without an effect on an inactive connection ---- */
 
 /* Calls `data` no more until resumed; unconsumed input is then offered again. */
 void conn_stop(struct fb_conn *conn);
 void conn_resume(struct fb_conn *conn);
-/* Lets a stopped connection end with FB_PEER_GONE when the peer has ended its half and all earlier
- * input was received; or no longer. */
+/* Lets a stopped connection end with FB_PEER_GONE after the peer's half and all earlier input. */
 void conn_end_with_peer(struct fb_conn *conn, bool ends);
-/* Offers unconsumed input, also the rest that the running `data` will leave, again from the
- * loop. */
+/* Offers unconsumed input, also the rest of a running `data`, again from the loop. */
 void conn_offer_again(struct fb_conn *conn);
 /* Sends the unsent output, then ends our half; the end of the peer's half ends the connection. */
 void conn_shutdown(struct fb_conn *conn);
 /* Sends the unsent output, then closes. */
 void conn_close(struct fb_conn *conn);
-/* Sends the unsent output, then has `keepalive` run; or closes, where bytes were or are still
- * received. */
+/* Sends the unsent output, then runs `keepalive`; or closes after bytes of the peer. */
 void conn_keep(struct fb_conn *conn);
 /* Ends the connection in the next flush; FB_ABORTED resets. */
 void conn_fail(struct fb_conn *conn, fb_reason reason);
 /* Fails a connection by the errno of a system call, and tells the owner. */
 void conn_fail_by(struct fb_conn *conn, int error);
-/* Fails a connection after a failed connect(), with a log line, or after too long a connect() for
- * the owner (ETIMEDOUT). */
+/* Fails a connection after a failed connect(), or one too long for the owner (ETIMEDOUT). */
 void conn_connect_failed(struct fb_conn *conn, int error, enum io_step step);
-/* Before and after the end of an owner's use of an open connection is announced: in between the
- * owner's calls have no effect, as within `closed`, except for failing the connection. */
+/* Before and after the announcement of an owner's end of use of an open connection: in between
+ * calls have no effect, as within `closed`, but failing. */
 void conn_leave_begin(struct fb_conn *conn);
 void conn_leave_end(struct fb_conn *conn);
 /* Posts the run of `opened` to the normal queue. */
@@ -137,9 +131,9 @@ static inline void conn_count(struct fb_conn *conn)
         conn_count_as(conn, activity);
 }
 
-/* Marks the connection dirty: the flush after the running callback handles the connection. The mark
- * is the WRITE event in the loop's flush queue: a dirty connection needs no list link, and the
- * flush is also the handler of the peer's taking output. */
+/* Marks the connection dirty, for the flush after the running callback. The mark is the WRITE event
+ * in the flush queue: no list link is needed, and the flush also handles the peer's taking
+ * output. */
 static inline void conn_mark_dirty(struct fb_conn *conn)
 {
     struct loop *loop = &conn->net->loop;

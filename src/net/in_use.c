@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps foreign listening sockets, sorted, so that searches are fast for tens of thousands of
- * listeners. */
+/* Keeps foreign listening sockets, sorted for tens of thousands of listeners. */
 #include "net/in_use.h"
 
 #include "os/sockets.h"
@@ -29,8 +28,7 @@ static int add_listening(void *arg, const struct os_listening *listening)
     return 0;
 }
 
-/* Orders by port, wildcards first; paths lie behind all ports. The tables do not say of which
- * network interface an address is. */
+/* Orders by port, wildcards first, then paths; the tables have no network interface. */
 static int compare_held(const struct address *a, const struct address *b)
 {
     bool a_is_unix = a->any.sa_family == AF_UNIX, b_is_unix = b->any.sa_family == AF_UNIX;
@@ -105,8 +103,7 @@ static bool is_in_way(const struct listener *listener, const struct address *hel
     return address_is_wildcard(held);
 }
 
-/* Returns the index of the first candidate for a conflict: the port's wildcards come first, IPv4's
- * before IPv6's. */
+/* Returns the index of the port's first wildcard, IPv4's before IPv6's. */
 static size_t first_candidate(const struct in_use *in_use, const struct address *wanted)
 {
     struct address wildcard = { .length = sizeof(wildcard.in) };

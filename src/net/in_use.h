@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of this machine's listening sockets, as far as the system shows them
- * (os_listening_visit()): to predict, without a socket, the result of a bind(). */
+/* Addresses of this machine's listening sockets (os_listening_visit()), to predict a bind(). */
 #pragma once
 
 #include "net/listener.h"
-
-#include <sys/types.h>
 
 struct in_use_socket {
     struct address address;
@@ -22,8 +19,7 @@ struct in_use {
 int in_use_read(struct in_use *in_use, const char *root);
 void in_use_done(struct in_use *in_use);
 
-/* Returns the first conflicting socket after `after` (NULL: of all), listening on an address of
- * this listener, or NULL. *sure is false where the conflict depends on the socket's option
- * IPV6_V6ONLY, or on the network interface, absent in the tables. */
+/* Returns the first conflicting socket after `after` (NULL: of all), or NULL. *sure is false where
+ * IPV6_V6ONLY of the socket or the network interface, absent in the tables, decides. */
 const struct in_use_socket *in_use_find(const struct in_use *in_use,
     const struct in_use_socket *after, const struct listener *listener, bool *sure);

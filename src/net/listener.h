@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listening sockets: the layout of a listener, with the sockets of one address. The master opens
- * and keeps all listeners; workers inherit them. Invariant: a descriptor is -1 or open, and is
- * closed by the last listener with the descriptor. */
+/* A listener: the sockets of one address, which the master opens and keeps, and workers inherit.
+ * Invariant: a descriptor is -1 or open, and is closed by its last listener. */
 #pragma once
 
 #include "base/arena.h"
@@ -10,8 +9,6 @@
 
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
-#include <stdbool.h>
-#include <sys/types.h>
 
 struct conf_word;
 struct listener_untouched;
@@ -65,8 +62,7 @@ struct listeners {
 /* Rows of listener_untouched[] at most. */
 #define LISTENER_UNTOUCHED_MOST 40
 
-/* Socket options without a directive: values of a new socket, or of a service manager's socket at
- * the start. */
+/* Socket options without a directive, of a new socket, or of a service manager's at the start. */
 struct listener_untouched {
     bool known;
     int keepidle, keepintvl, keepcnt; /* the system's, for so_keepalive parameters of 0 */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets of a listener: opened or adopted, made to listen, closed, handed over. A listener is
- * bound long before it listens. Never accepts. Invariant: a failed open leaves no socket that was
- * not open before. */
+/* The sockets of a listener: opened or adopted, made to listen, closed, handed over. Never accepts.
+ * Invariant: a failed open leaves no new socket. */
 #include "net/listener_open.h"
 
 #include "net/listener_options.h"
@@ -38,8 +37,7 @@ struct listener *listener_create(
     return listener;
 }
 
-/* Lets further sockets be bound to the port of an adopted socket that was bound without
- * reuseport. */
+/* Allows further sockets on the port of an adopted socket without reuseport. */
 static void allow_reuseport(
     const struct listener *listener, const struct listener *from, int allowed)
 {
@@ -49,8 +47,8 @@ static void allow_reuseport(
         setsockopt(from->fds[i], SOL_SOCKET, SO_REUSEPORT, &allowed, sizeof(allowed));
 }
 
-/* Gives up reuseport where the service manager has passed fewer sockets than there are worker
- * slots: a port that another user has bound cannot be bound once more. */
+/* Gives up reuseport with fewer sockets of the service manager than worker slots: another user's
+ * port cannot be bound once more. */
 static void share_passed_sockets(
     struct listener *listener, unsigned passed, unsigned slots, struct log *log)
 {
@@ -172,7 +170,7 @@ int listener_add(struct listener *listener, int fd, bool kept)
     return 0;
 }
 
-/* Closes the sockets behind the first kept_n, except for sockets shared with `next` (NULL: none). */
+/* Closes the sockets behind the first kept_n, unless shared with `next` (NULL: none). */
 static void close_sockets(struct listener *listener, const struct listener *next)
 {
     check_sockets(listener);

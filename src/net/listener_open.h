@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets of a listener: listener_open() prepares a new configuration's, unnoticed by clients,
- * and listener_commit() makes them listen. */
+/* The sockets of a listener: listener_open() prepares them, unnoticed by clients, and
+ * listener_commit() makes them listen. */
 #pragma once
 
 #include "net/listener.h"
@@ -26,14 +26,12 @@ struct listener *listener_create(
 int listener_open(
     struct listener *listener, const struct listener *from, unsigned slots, struct log *log);
 
-/* Sets all options on all sockets, and makes them listen; a kept socket listens again, with the new
- * backlog, even after a shutdown(). An option refused by the kernel is an alert. Returns -1 only
- * where listen() fails, after an emerg line and with the remaining sockets listening: another
- * process has bound the address and listens since the open. */
+/* Sets all options, and makes all sockets listen, a kept socket again, even after a shutdown(). A
+ * refused option is an alert. Returns -1 only where listen() fails, after an emerg line and with
+ * the remaining sockets listening: another process has bound the address since the open. */
 int listener_commit(struct listener *listener, struct listener_system *system, struct log *log);
 
-/* Adds a listening socket of the address: a kept socket (kept_n) behind the kept ones, a new socket
- * at the end. -1 without memory. */
+/* Adds a listening socket: behind the kept_n first, or at the end. -1 without memory. */
 int listener_add(struct listener *listener, int fd, bool kept);
 /* Closes the sockets, opened or adopted, but for the first kept_n. */
 void listener_close(struct listener *listener);
@@ -41,6 +39,6 @@ void listener_close(struct listener *listener);
 void listener_close_socket(struct listener *listener, int fd);
 /* Closes the sockets, except for sockets shared with `next`, the next listener of the address. */
 void listener_hand_over(struct listener *listener, const struct listener *next);
-/* Undoes an open before the commit: closes the sockets not shared with the previous holder, `from`,
- * and unlinks the path of a new unix socket. */
+/* Undoes an open: closes sockets not shared with `from`, and unlinks the path of a new unix
+ * socket. */
 void listener_undo_open(struct listener *listener, const struct listener *from);

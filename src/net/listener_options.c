@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The socket options of a listener: set where different from the configuration, on new sockets and
- * kept ones, in both directions; and put back where another process may have set an option without
- * a directive. Every process with the socket can, accepted sockets inherit the option, and the
- * option outlives the process. The right values are an untouched socket's, or a service manager's
- * socket's at the start. Never fails: refusals are logged as alerts. */
+/* The socket options of a listener: set where different from the configuration, on new and kept
+ * sockets; and put back where another process may have set an option without a directive, which
+ * accepted sockets inherit and which outlives the process. The right values are an untouched
+ * socket's, or a service manager's socket's at the start. Never fails: refusals are logged as
+ * alerts. */
 #include "net/listener_options.h"
 
 #include "os/descriptor.h"
@@ -135,8 +135,7 @@ void listener_take_record(struct listener *listener, const struct listener *from
         *listener->recorded = *from->recorded;
 }
 
-/* Restores a buffer's size after a foreign change; `was_locked`: the right value is a set size.
- * Returns whether the size differed. */
+/* Restores a buffer's size, also a default (not `was_locked`); returns whether it differed. */
 static bool restore_buffer(const struct listener *listener, int fd, const struct os_option *option,
     int size, bool was_locked, struct log *log)
 {
@@ -194,8 +193,8 @@ static void restore_untouched(
 
 /* ---- All options ---- */
 
-/* Keeps accept() from waiting for a client. Any process with the socket can make it blocking for
- * all: then accept() waits for a jiffy, and the next listen() undoes the change. */
+/* Keeps accept() from waiting. Any process with the socket can make it blocking: then accept()
+ * waits for a jiffy, until the next listen(). */
 static void set_listener_nonblocking(const struct listener *listener, int fd, struct log *log)
 {
     static const struct timeval least = { .tv_usec = 1 };
@@ -210,8 +209,7 @@ static void set_listener_nonblocking(const struct listener *listener, int fd, st
             log, LEVEL_ALERT, errno, "setsockopt(SO_RCVTIMEO) %s failed, ignored", listener->text);
 }
 
-/* Sets an option with 0 for the system's default, a default lost only on sockets formerly held by
- * other processes. */
+/* Sets an option, 0: to the system's default, which only foreign processes change. */
 static void change_or_default(const struct listener *listener, int fd,
     const struct os_option *option, int value, int default_value, struct log *log)
 {

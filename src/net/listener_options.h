@@ -14,19 +14,16 @@ void listener_set_bind_options(const struct listener *listener, int fd, struct l
 /* Sets the options of a bound socket. */
 void listener_set_options(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log);
-/* Sets the options and the backlog of a socket listening again, perhaps changed by another process.
- * Only few of many changes are logged. */
+/* Sets options and backlog of a listening socket, perhaps changed by another process. */
 void listener_restore(
     struct listener *listener, int fd, struct listener_system *system, struct log *log);
 
-/* An option under its name in the log. */
+/* A socket option with a name for log lines. */
 #define OPTION(level, number) (&(const struct os_option) { level, number, #number })
 
-/* Returns an option's value; 0 where the kernel does not know the option, so that "off" is never
- * refused. */
+/* Returns an option's value; 0 for an unknown option, so that "off" is never refused. */
 int listener_option_of(int fd, const struct os_option *option);
-/* Sets an option where different, on a kept socket too. An option refused by the kernel is an
- * alert. */
+/* Sets an option where different; a refusal of the kernel is an alert. */
 void listener_change_option(const struct listener *listener, int fd, const struct os_option *option,
     int value, struct log *log);
 

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of listeners: of a configuration, or of holders of adopted sockets. Kept in a tree by
- * address. Two listeners may have one address, if one port was the kernel's choice: they lie side
- * by side.
+/* Sets of listeners in a tree by address. Two listeners may have one address, if one port was the
+ * kernel's choice.
  *
- * Responsible for finding a listener among tens of thousands by address, and the overlapping
- * listeners, without looking at the rest; and for SO_REUSEPORT on both sockets of an overlapping
- * pair while the second is bound and begins to listen. Never opens or closes a socket. Invariant: a
- * listener is in one set at most, under its present address. */
+ * Finds a listener, or the overlapping listeners, among tens of thousands; and sets SO_REUSEPORT on
+ * both sockets of an overlapping pair while the second is bound. Never opens or closes a socket.
+ * Invariant: a listener is in one set at most, under its present address. */
 #include "net/listener_set.h"
 
-#include "base/compiler.h"
-
 #include <assert.h>
-#include <stdint.h>
 #include <string.h>
 
 static int compare_listeners(const struct listener *a, const struct listener *b)
@@ -150,8 +145,7 @@ void listener_set_allow(const struct listeners *others, const struct listener *l
     }
 }
 
-/* The listeners to open, the running configuration's, and previous holders of sockets; only the
- * first is never NULL. */
+/* The listeners to open, then the running configuration's and previous holders, or NULL. */
 struct candidates {
     const struct listeners *all[3];
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A socket of a listener: bound, also to the path of a unix socket; examined; and mended.
+/* A socket of a listener: bound, also to a unix socket's path; examined; mended.
  *
- * Every process with the descriptor can stop a socket for all processes, by shutdown() or connect().
- * A TCP socket is disconnected, keeps the address and listens again. A unix socket cannot, and a
- * TCP socket with a changed address must not: a new socket takes the place, and has to be given to
- * the other holders, unless a service manager would pass the old socket to the next start.
+ * Every process with the descriptor can stop a socket for all processes, by shutdown() or
+ * connect(). A TCP socket is disconnected and listens again. A unix socket cannot, and a TCP socket
+ * with a changed address must not: a new socket takes the place, and is given to the other holders,
+ * unless a service manager would pass on the old one.
  *
- * Never accepts, and never decides when to mend. Invariant: a path is unlinked only where it is a
- * stale socket, or ours. */
+ * Never accepts, and never decides when to mend. Invariant: an unlinked path is a stale socket, or
+ * ours. */
 #include "net/listener_socket.h"
 
 #include "net/listener_options.h"
@@ -22,8 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Without the flag the system does not tell that a peer's half has ended: a socket can only hang
- * up then. */
+/* Without the flag a socket can only hang up. */
 #ifndef POLLRDHUP
 #define POLLRDHUP 0
 #endif

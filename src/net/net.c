@@ -1,32 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connections of a worker together: set up, flushed after each callback, visited, failed,
- * checked. At most one connection borrows output, and none does after the flush. Never looks into
- * the buffers of a connection but to check. Invariant: a slot whose phase is not CONN_FREE is a
- * connection's. */
+/* The connections of a worker: set up, flushed after each callback, visited, failed, checked. Never
+ * looks into buffers but to check. Invariant: no connection borrows output after the flush. */
 #include "net/net.h"
 
 #include "net/conn_deadline.h"
+#include "net/conn_direction.h"
 #include "net/conn_flush.h"
-#include "net/conn_log.h"
 #include "net/conn_output.h"
-#include "net/conn_pipe_ends.h"
 #include "os/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Numbers of connections taken by a worker at a time, unless numbers must be consecutive: the
- * counter shared by all workers is not written for each client. */
+/* Numbers of connections that a worker takes at once: the shared counter is written less often. */
 #define NUMBERS 64
 /* Rounds of a flush: a round releases memory, whose owners may write more. */
 #define FLUSHES_A_TURN 8
 
 /* ---- The flush ---- */
 
-/* Sends a connection's borrowed output, if there is no other output and nothing to wait for; else,
- * and after an incomplete send, leaves the work to conn_flush(). Where the owner waited for room,
- * the event is armed, and there may be more to do than to send: see send_output(). */
+/* Sends borrowed output where no other waits; else, and after an incomplete send, leaves the work
+ * to conn_flush(), as for an armed event: more than to send may be due. */
 static inline void send_borrowed(struct net *net)
 {
     struct fb_conn *conn = net->borrower;
@@ -71,8 +66,7 @@ static COLD void postpone_dirty(struct net *net)
     }
 }
 
-/* Flushes the dirty connections. Input is lent to the callback before, and no more to the callbacks
- * run now, which never borrow. */
+/* Flushes the dirty connections. Callbacks of the flush are lent no input, and never borrow. */
 static NOINLINE void flush_dirty(struct net *net)
 {
     struct loop *loop = &net->loop;
@@ -131,8 +125,8 @@ static void run_what_has_come(struct fb_conn *conn)
         loop_run_early(&conn->net->loop, &events[EVENT_READ]);
 }
 
-/* Whether a reached deadline becomes void by events already reported, at the other end of a pipe
- * too: a worker that stood still does not blame peers. */
+/* Whether reported events of either end of a pipe make a reached deadline void: a worker that stood
+ * still does not blame peers. */
 static bool is_put_off(struct fb_conn *conn)
 {
     struct fb_conn *other = conn->pipe != NULL ? conn_pipe_other(conn) : NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connections of one worker as a whole: their loop, counts, memory and the flush.
+/* The connections of a worker: loop, counts, memory and the flush.
  *
- * Responsible for the slots of connections, for the worker's scratch buffer, and for flushing,
- * after each callback, every connection that the callback has marked dirty. Never accepts and never
- * decides when a connection ends. Invariant: outside of a flush and of a callback no connection is
- * dirty, and connection_n is the number of slots whose phase is not CONN_FREE. */
+ * Responsible for slots, for the scratch buffer, and for flushing dirty connections after each
+ * callback. Never accepts and never decides when a connection ends. Invariant: outside of a flush
+ * and of a callback no connection is dirty, and connection_n is the number of slots whose phase is
+ * not CONN_FREE. */
 #pragma once
 
 #include "base/compiler.h"
@@ -15,7 +15,6 @@
 #include "shm/shared.h"
 
 #include <forkbeard/types.h>
-#include <stdbool.h>
 #include <sys/uio.h>
 
 /* The ends of a pipe(2), for splicing. */
@@ -71,8 +70,7 @@ struct net {
     unsigned numbers_n;               /* numbers of a block */
     uint64_t lingering_timeout;       /* ms */
     bool unfiltered;                  /* clients may have SO_LINGER, removed before a close */
-    /* Called when a connection's slot has become free: `awaited` while the worker waits for a slot.
-     * Either may be NULL. */
+    /* Called for each freed slot, `awaited` while the worker waits for a slot; or NULL. */
     void (*released)(struct net *net);
     void (*awaited)(struct net *net);
 
@@ -123,8 +121,8 @@ static inline struct net *net_of_loop(struct loop *loop)
     return container_of(loop, struct net, loop);
 }
 
-/* Flushes the dirty connections: output leaves in one system call a connection, a close begins, a
- * failure ends the connection. Called after each callback; does nothing within a flush. */
+/* Flushes dirty connections: output leaves by one system call each, a close begins, failures end.
+ * Called after each callback; does nothing within a flush. */
 void net_flush(struct net *net);
 
 /* Keeps slots for connections to come, or, with a negative number, keeps them no more. */
@@ -147,8 +145,7 @@ static inline bool net_is_full(const struct net *net)
     return net->connection_n + net->reserved >= net->connections_max + net->overdraft;
 }
 
-/* Keeps a descriptor for a client's connection to a server; false, with errno, where there is
- * none. */
+/* Keeps a descriptor for a connection to a server; false, with errno: there is none. */
 bool net_keep_spare(struct net *net);
 /* Frees the spare descriptor for a connection in need; false: used up. */
 bool net_free_spare(struct net *net);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses headers of the PROXY protocol by haproxy's specification, "The PROXY protocol, versions
- * 1 & 2". A checksum that a header has is verified. */
+/* Headers by haproxy's "The PROXY protocol, versions 1 & 2". Verifies the checksum, if any. */
 #include "net/proxy_protocol.h"
 
 #include "base/compiler.h"
@@ -20,8 +19,7 @@ static bool begins_like(fb_bytes in, const void *text, size_t n)
     return memcmp(in.p, text, in.n < n ? in.n : n) == 0;
 }
 
-/* Cuts the field before the next blank, or before the end, off the line; false: it does not fit
- * into `field`. */
+/* Cuts the field before the next blank off the line; false: too long for `field`. */
 static bool cut_field(fb_bytes *line, char *field, size_t size)
 {
     const uint8_t *blank = memchr(line->p, ' ', line->n);
@@ -138,8 +136,7 @@ static uint32_t read_32(const uint8_t *p)
     return (uint32_t)read_16(p) << 16 | read_16(p + 2);
 }
 
-/* The path ends with a NUL or fills the field, except for the last byte, never part of our
- * paths. */
+/* The path ends with a NUL or fills the field, whose last byte no path of ours has. */
 static void read_unix(const uint8_t *path, struct address *out)
 {
     struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -183,8 +180,7 @@ static uint32_t add_crc32c(uint32_t crc, const uint8_t *p, size_t n)
     return crc;
 }
 
-/* Whether the header's checksum is right, or absent. The sum is the header's, with zeros in place
- * of the checksum. */
+/* Whether the checksum is right or absent: of the header with zeros in its place. */
 static bool check_sum(fb_bytes header, fb_bytes tlvs)
 {
     static const uint8_t zeros[4];
@@ -202,8 +198,7 @@ static bool check_sum(fb_bytes header, fb_bytes tlvs)
     return ~crc == read_32(sum.p);
 }
 
-/* Whether command, family and transport, as far as received, are known. The family of LOCAL does
- * not matter. */
+/* Whether command, family and transport are known, as far as received; LOCAL's do not matter. */
 static bool is_known(fb_bytes in)
 {
     if (in.n <= AT_COMMAND || in.p[AT_COMMAND] == COMMAND_LOCAL)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Headers of the PROXY protocol, versions 1 and 2, by which a proxy names the connection passed on.
- *
- * Responsible for the meaning of the bytes; the caller decides on trust. Never reads beyond the
- * given bytes, and keeps nothing. Invariant: as long as more bytes may complete a header, the
- * answer is PROXY_PROTOCOL_MORE, and with the first impossible byte PROXY_PROTOCOL_BROKEN, except
- * for the fields of a version 1 line, read when the line is whole. */
+/* Headers of the PROXY protocol, by which a proxy names the connection passed on. The caller
+ * decides on trust. Invariant: while more bytes may complete a header, the answer is
+ * PROXY_PROTOCOL_MORE, and with the first impossible byte PROXY_PROTOCOL_BROKEN, but for the fields
+ * of a line, read when it is whole. */
 #pragma once
 
 #include "net/address.h"
@@ -43,17 +41,14 @@ struct proxy_protocol {
     /* false: the sender speaks for itself (LOCAL), or does not say for whom (UNKNOWN, AF_UNSPEC) */
     bool has_addresses;
     struct address source, destination; /* ends of the connection passed on */
-    /* parts of the parsed header: the hosts as spelled in a line of version 1, and the TLVs after
-     * the addresses of version 2; empty in the other version */
+    /* parts of the header: hosts as spelled in version 1, TLVs of version 2; else empty */
     fb_bytes source_text, destination_text, tlvs;
 };
 
-/* Parses the first bytes of a connection. *out is set when the header is whole, and the length as
- * soon as known from a header of version 2. */
+/* Parses a connection's first bytes into *out; the length is set as soon as known. */
 enum proxy_protocol_status proxy_protocol_parse(fb_bytes in, struct proxy_protocol *out);
 /* Finds the first value of a type; false: there is none before the end, or before damage. */
 bool proxy_protocol_find(fb_bytes tlvs, unsigned type, fb_bytes *value);
-/* Splits the value of PROXY_PROTOCOL_SSL into the result of the verification of the client's
- * certificate, 0: it has been verified, and what else is known by types; false: the value is too
- * short. */
+/* Splits the value of PROXY_PROTOCOL_SSL into the verification's result, 0: verified, and details
+ * by type; false: too short. */
 bool proxy_protocol_ssl(fb_bytes value, uint32_t *verify, fb_bytes *tlvs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Deadlines of connections under the simulated clock: every deadline is reached to the millisecond,
  * after any postponement, advance or withdrawal before, and at any distance. */
-#include "event/loop_wake.h"
+#include "event/loop.h"
 #include "support/owner.h"
 #include "support/random.h"
 

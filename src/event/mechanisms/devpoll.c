@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* /dev/poll of illumos and Solaris, poll(4D): the kernel keeps a set of descriptors, changed by
- * writing and asked by an ioctl. Level-triggered, so that a paused direction is taken out of the
- * set.
+ * writing and asked by an ioctl. Level-triggered: a paused direction is taken out of the set.
  *
- * Written events of a descriptor are added to the kernel's: to have fewer, remove the descriptor
- * first. Changes are written right before the wait, or earlier when `devpoll_changes` descriptors
- * have changed; a change undone by then is not written at all. The kernel reports descriptors
- * alone: `entries`, by descriptor, has the slot and its generation. Closing a descriptor does not
- * take it out of the set, so that a new source's entry begins with a removal. */
+ * Written events are added to the kernel's: to have fewer, the descriptor is removed first. Changes
+ * are written before the wait, or when `devpoll_changes` descriptors have changed. The kernel
+ * reports descriptors alone: `entries` have slot and generation. A closed descriptor stays in the
+ * set, so that a new source's entry begins with a removal. */
 #include "event/loop.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -48,8 +45,7 @@ static int open_device(void)
     return open(DEVICE, O_RDWR | O_CLOEXEC);
 }
 
-/* Returns how many events a wait asks for: the kernel refuses to tell more than there could be
- * descriptors. */
+/* The kernel refuses to tell more events than there could be descriptors. */
 static int limit_events(int64_t n)
 {
     struct rlimit limits;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* epoll(7): connections edge-triggered and registered once a direction, listeners level-triggered,
- * exclusive where several workers wait for one. The kernel's data of an event is the slot's index
- * and generation, so that an event of a slot's earlier use is never reported. */
+/* epoll(7): connections edge-triggered, listeners level-triggered, exclusive where several workers
+ * wait. The kernel's data of an event is the slot's index and generation. */
 #include "event/loop.h"
 
 #include <errno.h>
@@ -129,8 +128,7 @@ static uint32_t note_epoll_end(struct loop *loop, struct source *source, uint32_
     return events | EPOLLIN;
 }
 
-/* Watches in a new set what is watched; false with errno. A source that is closed under us is left
- * out, as the kernel would have done. */
+/* Fills a new set; false with errno. A source closed under us is left out. */
 static bool fill_set(struct loop *loop)
 {
     for (uint32_t i = 0; i < loop->sources.used_n; i++) {
@@ -175,8 +173,8 @@ static inline void report_epoll_event(struct loop *loop, const struct epoll_even
         loop_source(loop, (uint32_t)event->data.u64, (uint32_t)(event->data.u64 >> 32));
 
     if (unlikely(source == NULL)) {
-        /* the descriptor was closed under the slot's earlier source, while another descriptor has
-         * the same file: the kernel watches on, and cannot be told to stop */
+        /* the descriptor was closed under the source, and another has the file: the kernel watches
+         * on */
         state->haunted = true;
         return;
     }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Event ports of illumos and Solaris, port_create(3C). An association of a descriptor with the port
- * ends with the report, and reports at once when made again for a ready descriptor: so this
- * mechanism is level-triggered.
+/* Event ports of illumos and Solaris, port_create(3C): level-triggered, as an association ends with
+ * the report, and reports at once when made again for a ready descriptor.
  *
- * An association is made again right before the wait, not after the report: by then the owner has
- * taken what there was, or has paused, or has its event posted and needs no report. `pending` lists
- * the sources to look at then: those that were reported, and those that were armed again. A pause
- * leaves the association alone, which reports once at most. The user pointer of an association is
- * the slot's index and generation. */
+ * An association is made again right before the wait: by then the owner has taken the input, has
+ * paused, or has its event posted. `pending` lists the sources to look at: reported, or armed
+ * again. A pause leaves the association alone, which reports once at most. The user pointer of an
+ * association is the slot's index and generation. */
 #include "event/loop.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <port.h>
@@ -201,9 +198,8 @@ static bool take_refusal(struct loop *loop, struct source *source, int error)
     return true;
 }
 
-/* Associates a listed source for the armed directions, without directions with a posted event,
- * since these need no report; sets *done, whether the source may leave the list. False without the
- * association. */
+/* Associates a listed source for armed directions without a posted event; sets *done, whether the
+ * source may leave the list. False without the association. */
 static bool renew_association(struct loop *loop, struct source *source, bool *done)
 {
     const struct eventport_state *state = loop->mechanism_state;
@@ -223,8 +219,7 @@ static bool renew_association(struct loop *loop, struct source *source, bool *do
     return associate(loop, source, needed) == 0;
 }
 
-/* Renews the associations of the list. Returns how long the wait may last: refused ones are tried
- * again. */
+/* Renews the associations of the list. Returns the wait's time: refusals are tried again. */
 static int renew_associations(struct loop *loop, int timeout)
 {
     struct eventport_state *state = loop->mechanism_state;
@@ -298,8 +293,8 @@ static uint32_t report_port_events(struct loop *loop, uint32_t n)
     return i;
 }
 
-/* Takes events at the end of the time and after a signal too, as the kernel may have filled some
- * in; the count may then be the one that was asked for though there is none. */
+/* Takes events at the end of the time and after a signal too: the kernel may have filled some in,
+ * with the count as it was asked for. */
 static void eventport_process_events(struct loop *loop, int timeout)
 {
     struct eventport_state *state = loop->mechanism_state;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* io_uring(7), by liburing: a turn's receives, sends and waits of sources go to the kernel with one
- * system call, which also waits for results. Reported input lies in a buffer of the ring
- * (ring_io.c). Events are levels: an operation is given to the kernel again only when the owner has
- * taken its result. */
-#include "event/mechanisms/ring_buffers.h"
+/* io_uring(7), by liburing: a turn's receives, sends and waits go to the kernel with one system
+ * call, which also waits. Input lies in a buffer of the ring (ring_io.c). Events are levels: an
+ * operation is given again when the owner has taken its result. */
 #include "event/mechanisms/ring_ops.h"
 
-#include <assert.h>
 #include <errno.h>
 
 /* The longest time that a descriptor closed by foreign code stays open in the kernel. */
@@ -52,8 +49,7 @@ static int add_wish(struct loop *loop, struct source *source, enum event_directi
     return 0;
 }
 
-/* Pauses a direction: the next wait cancels the kernel's operation, unless the direction is enabled
- * again before. */
+/* Pauses a direction: the next wait cancels the operation, unless enabled again before. */
 static int pause_direction(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct ring *ring = ring_of_loop(loop);
@@ -113,9 +109,9 @@ static void uring_release(struct loop *loop)
     ring_reap(ring);
 }
 
-/* The kernel holds a descriptor's file open during a wait: if foreign code closes the descriptor,
- * such as the channel to the master, the far end would hear nothing. So plain waits are renewed a
- * while after handlers have run. Returns the longest time for the wait. */
+/* The kernel holds a file open during a wait: the far end of a descriptor closed by foreign code,
+ * such as the master's channel, would hear nothing. So plain waits are renewed a while after
+ * handlers have run. Returns the longest time for the wait. */
 static int renew_waits(struct ring *ring, int timeout)
 {
     uint64_t now = ring->loop->clock.mono_ms;

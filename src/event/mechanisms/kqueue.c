@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* kqueue(2) as FreeBSD's manual has it: connections by edges (EV_CLEAR), listeners by levels.
- * Changes wait in a list, sent to the kernel with the next wait or when full; the kernel applies
- * the changes in order before looking for events. Closing a descriptor removes the filters; listed
- * changes are dropped before, or they would change the filters of a reused descriptor number. */
+ * Changes go to the kernel with the next wait or when the list is full. Closing a descriptor
+ * removes the filters; listed changes are dropped before, lest a reused number gets them. */
 #include "event/loop.h"
 #include "event/mechanisms/kqueue_told.h"
 
@@ -106,8 +105,7 @@ static bool filter_is_watched(const struct source *source, enum event_direction 
     return source->events[direction].active || (source->listening && direction == EVENT_READ);
 }
 
-/* The kernel has refused a change. The owner of a source that is not watched then finds out by
- * trying. */
+/* A refused change: the owner of a source not watched finds out by trying. */
 static void report_error(struct loop *loop, const struct kevent *event, struct source *source,
     enum event_direction direction)
 {
@@ -194,8 +192,8 @@ static void send_changes(struct loop *loop)
     state->change_n = 0;
 }
 
-/* Returns the source's latest change not yet sent for this direction, or NULL. A position of sent
- * changes names another source's change, or none. */
+/* Returns the source's latest unsent change for this direction, or NULL. A position of sent changes
+ * names another source's change, or none. */
 static struct kevent *find_change(
     struct loop *loop, const struct source *source, enum event_direction direction)
 {
@@ -233,8 +231,8 @@ static struct kevent *add_change(
     return &state->changes[state->change_n - 1];
 }
 
-/* Ends watching. The change has no owner: the kernel may have dropped the filter when the
- * descriptor was closed, and the error must not reach a source watched again. */
+/* Ends watching, without an owner: the filter may have gone with the descriptor, and the error must
+ * not reach a source watched again. */
 static void set_delete(struct kevent *change)
 {
     change->flags = EV_DELETE;

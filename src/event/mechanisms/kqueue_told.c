@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The I/O operations of kqueue's sources: as io_socket.c's, without calls for numbers already told
- * by the kernel.
- *
- * Responsible for the end of a peer's half and its errno, and for the last accept of several. Never
- * takes for granted what may have changed: bytes that others have moved make a count too great,
- * which only leads to the call, and a count of clients holds until the next wait. */
+/* The I/O operations of kqueue's sources, without calls for numbers known from the kernel: a peer's
+ * end, its errno, and the last accept of several. Invariant: a number is at most too great, by
+ * bytes that others have moved, and leads to the call; clients count until the next wait. */
 #include "event/mechanisms/kqueue_told.h"
 
 #include "base/check.h"
-#include "base/compiler.h"
-#include "event/io_socket.h"
 
 #include <stdlib.h>
 

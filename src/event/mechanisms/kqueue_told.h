@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's numbers with the events of kqueue: bytes before the end of a peer's half, errno, and
- * clients waiting at a listener. The I/O operations of the mechanism use the numbers to save system
- * calls. */
+/* The kernel's numbers with the events of kqueue: bytes before a peer's end, errno, and clients
+ * waiting at a listener; used to save system calls. */
 #pragma once
 
-#include "event/io.h"
 #include "event/source.h"
 
 /* A source's; zeroed where nothing is known. */

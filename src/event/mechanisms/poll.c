@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* poll(2): a dense array of descriptors, and a parallel array of slots. `position` of a source is
- * its place, counted from 1; 0: not watched. An entry without events is a paused source's, for
- * owners that want errors, and goes with the first report: poll() would report a hang-up again and
- * again. */
+ * its place, from 1; 0: not watched. An entry without events is a paused source's that wants
+ * errors, and goes with the first report, lest poll() reports a hang-up again and again. */
 #include "event/loop.h"
 #include "os/wakeup.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -101,8 +99,8 @@ static int poll_del_conn(struct loop *loop, struct source *source, bool closing)
     return 0;
 }
 
-/* Reports an entry. A closed descriptor is skipped from then on, by a negative number, until the
- * source is armed anew: an inactive owner is told once. */
+/* Reports an entry. A closed descriptor is skipped from then on, as a negative number, until the
+ * source is armed anew. */
 static void report_entry(struct loop *loop, struct pollfd *entry, uint32_t slot)
 {
     struct source *source = source_at(&loop->sources, slot);

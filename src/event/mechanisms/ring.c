@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's ring and the table of watches.
- *
- * Responsible for the ring's restrictions: only the operations of ring_ops.c are allowed before the
- * ring is enabled, because no filter of system calls sees the ring's operations. Never looks at the
- * result of an operation. Invariant: a free watch has no operation with the kernel. */
+/* The kernel's ring, restricted to the operations of ring_ops.c, as no filter of system calls sees
+ * them; and the table of watches. Invariant: a free watch has no operation with the kernel. */
 #include "event/mechanisms/ring.h"
 
-#include "event/mechanisms/ring_buffers.h"
-
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define MASK_SIZE 8 /* bytes of a set of signals for the kernel */
 
-/* A single thread submits; what completes is looked at within the wait alone, so that
- * nothing is received behind the back of a reader. */
+/* A single thread submits; completions are looked at within the wait, never behind a reader. */
 #define SETUP_FLAGS                                                                                \
     (IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |           \
         IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP)

@@ -95,8 +95,7 @@ struct ring {
     struct ring_watches plain;
     uint64_t renew_at_ms; /* when plain waits are renewed; 0: no handler has run since */
 
-    /* Receive buffers. The kernel takes buffers from the ring `provided`; `uses` counts the users
-     * of a filled buffer: a watch or a reader, and a send. */
+    /* Receive buffers. The kernel takes from `provided`; `uses` counts users of a filled buffer. */
     struct io_uring_buf_ring *provided;
     size_t provided_size;
     unsigned buffer_n, provided_mask;
@@ -128,6 +127,29 @@ struct ring_watch *ring_watch_get(struct ring *ring, struct source *source);
 void ring_watch_put(struct ring *ring, struct ring_watch *watch);
 /* Asserts the invariants of the ring between two waits. */
 void ring_check(const struct ring *ring);
+
+/* ---- ring_buffers.c ---- */
+
+/* Makes n buffers and gives all to the kernel; -1 with errno. */
+int ring_buffers_init(struct ring *ring, unsigned n);
+void ring_buffers_done(struct ring *ring);
+/* Notes a buffer filled by the kernel, and returns the memory. */
+uint8_t *ring_buffer_taken(struct ring *ring, int buffer);
+/* Drops a use of a buffer; the kernel gets an unused buffer back. */
+void ring_buffer_release(struct ring *ring, int buffer);
+/* Takes back the buffers lent since the last wait. */
+void ring_buffers_take_back(struct ring *ring);
+
+/* Drops a watch's input, and its output. */
+void ring_input_drop(struct ring *ring, struct ring_watch *watch);
+void ring_output_drop(struct ring *ring, struct ring_watch *watch);
+/* Takes input, at most as much as *span has room for: lent in its buffer, or copied. */
+size_t ring_input_take(struct ring *ring, struct ring_watch *watch, struct io_span *span);
+/* Copies unread input out of the buffer, where memory allows. */
+void ring_input_keep(struct ring *ring, struct ring_watch *watch);
+/* Adds to output not begun; returns how many bytes: 0 with errno (ENOMEM), or without room. */
+size_t ring_output_add(
+    struct ring *ring, struct ring_watch *watch, const struct iovec *pieces, int n);
 
 static inline struct ring *ring_of(const struct source *source)
 {

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory of a ring: receive buffers, chosen by the kernel, and buffers for output.
- *
- * Responsible for giving each buffer back to the kernel after the last use. Never decides when to
- * receive or send. Invariant: a buffer is the kernel's exactly when `uses` is 0; at least half of
- * the buffers are never sent from, so that clients without reading cannot stop the receives of
- * other connections. */
-#include "event/mechanisms/ring_buffers.h"
+/* The memory of a ring: receive buffers, chosen by the kernel, and buffers for output. Invariant: a
+ * buffer is the kernel's exactly when `uses` is 0; at least half of the buffers are never sent
+ * from, so that clients without reading cannot stop other receives. */
+#include "event/mechanisms/ring.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The I/O operations of sources on a ring. Input has been received when it is asked for, and is
- * lent where it lies; output is taken at once, and sent with the turn's one system call.
- *
- * Responsible for the order of bytes: what is received, sent or moved by a system call never
- * overtakes what the ring has. Never submits. Invariant: a socket is closed, and its half ended,
- * only behind its output, unless the connection is given up. */
-#include "event/io_socket.h"
-#include "event/mechanisms/ring_buffers.h"
+/* The I/O operations of sources on a ring: input has been received, and is lent where it lies;
+ * output is taken, and sent with the turn's one system call. Keeps the order of bytes of the ring
+ * and of system calls. Never submits. Invariant: a socket is closed, and its half ended, behind its
+ * output, unless given up. */
 #include "event/mechanisms/ring_ops.h"
 
 #include <errno.h>
@@ -154,8 +150,7 @@ static struct io_result end_connect(struct source *source)
     return result;
 }
 
-/* Whether output is still to be sent before other bytes; then, or after an error, *result says
- * so. */
+/* Whether earlier output is still to be sent, or has failed, as *result says. */
 static bool sends_before(const struct source *source, struct io_result *result)
 {
     const struct ring_watch *watch = ring_watch_of(ring_of(source), source);

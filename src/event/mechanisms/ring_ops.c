@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The operations of a ring: given to the kernel for the wishes of each watch, and taken back.
- *
- * Responsible for having at most one operation of each kind with the kernel for a watch, and for
- * cancelling unwanted operations. Never waits but in ring_drain(). Invariant: input is received for
- * a watch only while the owner wants input and has taken earlier input, so that an unread
+/* The operations of a ring: given to the kernel for the wishes of each watch, at most one of a
+ * kind, and taken back; unwanted operations are cancelled. Only ring_drain() waits. Invariant:
+ * input is received only while the owner wants input and has taken earlier input, so that an unread
  * connection holds no buffer for longer than a turn. */
+
 #include "event/mechanisms/ring_ops.h"
 
-#include "event/mechanisms/ring_buffers.h"
-
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -75,8 +71,7 @@ static bool begin_wait(
     return true;
 }
 
-/* Receives into a buffer that the kernel chooses; where no input is known to be there, or no
- * buffer, the kernel looks for some first. */
+/* Receives into a buffer of the kernel's choice; without known input it looks for some first. */
 static bool begin_receive(struct ring *ring, struct ring_watch *watch)
 {
     struct io_uring_sqe *entry = ring_entry(ring);
@@ -94,8 +89,8 @@ static bool begin_receive(struct ring *ring, struct ring_watch *watch)
     return true;
 }
 
-/* Sends: at first as much as there is room for, without a result for a complete send unless the
- * owner waits for room; a result for each send would end the wait. The rest waits for room. */
+/* Sends as much as there is room for, without a result unless the owner waits, as a result would
+ * end the wait; the rest waits for room. */
 static bool begin_send(struct ring *ring, struct ring_watch *watch)
 {
     struct io_uring_sqe *entry = ring_entry(ring);
@@ -222,8 +217,7 @@ void ring_forget(struct ring *ring, struct source *source)
 
 /* ---- From the kernel ---- */
 
-/* A descriptor was closed by foreign code: an alert, and the end of a loop for the loop's own
- * descriptor. An inactive owner is told once. */
+/* A descriptor closed by foreign code: an alert, or the end of the loop. Told once. */
 static COLD void note_closed(
     struct ring *ring, struct ring_watch *watch, enum event_direction direction)
 {

@@ -4,8 +4,7 @@
 
 #include "event/mechanisms/ring.h"
 
-/* Keeps the list of watches with reports due: called when input, or the wish for it, has
- * changed. */
+/* Keeps the list of watches with reports due, after a change of input or of the wish. */
 void ring_update_unread(struct ring *ring, struct ring_watch *watch);
 /* Cancels the waits of plain watches, which the next call of ring_prepare() gives anew. */
 void ring_renew(struct ring *ring);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* select(2): sets of descriptors below FD_SETSIZE, and the slot of each. A descriptor beyond is
- * refused with EMFILE; no source in a set is without a slot. */
+/* select(2): sets of descriptors below FD_SETSIZE, and slots; EMFILE for a greater descriptor. */
 #include "event/loop.h"
 #include "os/wakeup.h"
 
@@ -62,8 +61,7 @@ static int select_del_conn(struct loop *loop, struct source *source, bool closin
     return 0;
 }
 
-/* Takes closed descriptors out of the sets, after EBADF. The sources are reported as ready, so that
- * the owners find out by trying. */
+/* Takes closed descriptors out of the sets, after EBADF, and reports them: owners find out. */
 static void repair_sets(struct loop *loop)
 {
     struct select_state *state = loop->mechanism_state;
