@@ -28,36 +28,30 @@ bool file_aio_built(void)
     return true;
 }
 
-/* Takes ended requests; false when there are no more. */
-static bool take_ended(struct loop *loop)
+static void requests_ended(struct loop *loop, struct source *source)
 {
     struct file_aio *aio = loop->file_aio;
     struct io_event events[EVENTS_A_CALL];
     struct timespec none = { 0, 0 };
-    int n = io_getevents(aio->context, 0, EVENTS_A_CALL, events, &none);
-
-    for (int i = 0; i < n; i++) {
-        struct file_aio_request *request = events[i].data;
-
-        assert(aio->taken > 0);
-        aio->taken--;
-        request->result = (int64_t)events[i].res;
-        aio->ended(loop, request);
-    }
-    return n == EVENTS_A_CALL || n == -EINTR;
-}
-
-static void requests_ended(struct loop *loop, struct source *source)
-{
     uint64_t count;
+    int n;
 
-    CHECK_KIND(loop->file_aio, FILE_AIO_KIND);
-    assert(source == loop->file_aio->source);
+    CHECK_KIND(aio, FILE_AIO_KIND);
+    assert(source == aio->source);
     while (read(source->fd, &count, sizeof(count)) == -1 && errno == EINTR)
         ;
     source->events[EVENT_READ].ready = false;
-    while (take_ended(loop))
-        ;
+    do {
+        n = io_getevents(aio->context, 0, EVENTS_A_CALL, events, &none);
+        for (int i = 0; i < n; i++) {
+            struct file_aio_request *request = events[i].data;
+
+            assert(aio->taken > 0);
+            aio->taken--;
+            request->result = (int64_t)events[i].res;
+            aio->ended(loop, request);
+        }
+    } while (n == EVENTS_A_CALL || n == -EINTR);
 }
 
 /* Makes a watched source of the eventfd; NULL with errno, and it is closed. */

@@ -13,19 +13,6 @@
 /* Slots for the loop's own sources. */
 #define OWN_SLOTS 3
 
-/* Makes room for two events a slot, in memory touched as needed; false with errno. */
-static bool open_found(struct loop *loop)
-{
-    size_t n = (size_t)loop->sources.n * EVENT_DIRECTIONS;
-
-    loop->found.first = os_memory_reserve(n * sizeof(loop->found.first[0]));
-    if (loop->found.first == NULL)
-        return false;
-    loop->found.next = loop->found.first;
-    loop->found.end = loop->found.first + n;
-    return true;
-}
-
 static void close_mechanism(struct loop *loop)
 {
     if (loop->mechanism->done != NULL)
@@ -67,6 +54,8 @@ static void close_tables(struct loop *loop)
 
 int loop_init(struct loop *loop, const struct loop_options *options)
 {
+    size_t found_n = EVENT_DIRECTIONS * ((size_t)options->slots + OWN_SLOTS);
+
     *loop = (struct loop) {
         .mechanism = options->mechanism,
         .log = options->log,
@@ -85,39 +74,26 @@ int loop_init(struct loop *loop, const struct loop_options *options)
     timers_init(&loop->timers, &loop->clock, loop);
     loop_read_clock(loop);
 
-    if (source_table_init(&loop->sources, options->slots + OWN_SLOTS, options->stride) == -1 ||
-        !open_found(loop)) {
+    if (source_table_init(&loop->sources, options->slots + OWN_SLOTS, options->stride) == 0)
+        loop->found.first = os_memory_reserve(found_n * sizeof(loop->found.first[0]));
+    if (loop->found.first == NULL) {
         log_write(loop->log, LEVEL_EMERG, errno, "no memory for %u connections", options->slots);
         source_table_done(&loop->sources);
         return -1;
     }
+    loop->found.next = loop->found.first;
+    loop->found.end = loop->found.first + found_n;
     if (!open_mechanism(loop, options->mechanism_values.of)) {
         log_write(loop->log, LEVEL_EMERG, errno, "the event mechanism \"%s\" could not be started",
             loop->mechanism->name);
         close_tables(loop);
         return -1;
     }
-    if (loop->wait_mask == NULL || loop->mechanism->self != NULL) /* a simulation has no signals */
-        return 0;
-    if (loop_watch_signals(loop) == 0)
+    if (loop->wait_mask == NULL || loop->mechanism->self != NULL || /* a simulation: no signals */
+        loop_watch_signals(loop) == 0)
         return 0;
     loop_done(loop);
     return -1;
-}
-
-/* Closes sources left open by their owners: the process still ends as planned. */
-static COLD void close_left(struct loop *loop)
-{
-    for (uint32_t i = 0; i < loop->sources.used_n; i++) {
-        struct source *source = source_at(&loop->sources, i);
-
-        if (!source->in_use)
-            continue;
-        log_write(loop->log, LEVEL_ALERT, 0,
-            "descriptor %d is left open in slot %" PRIu32 " at the end of the loop", source->fd, i);
-        source_close(loop, source, false);
-    }
-    log_debug_point(loop->log, "descriptors are left open");
 }
 
 void loop_done(struct loop *loop)
@@ -129,14 +105,23 @@ void loop_done(struct loop *loop)
             source_close(loop, own[i], false);
     descriptor_close(loop->notify_fd);
     descriptor_close(loop->signal_fd);
-    if (loop->sources.in_use_n > 0)
-        close_left(loop);
+    if (loop->sources.in_use_n > 0) { /* left open by owners: the process still ends as planned */
+        for (uint32_t i = 0; i < loop->sources.used_n; i++) {
+            struct source *source = source_at(&loop->sources, i);
+
+            if (!source->in_use)
+                continue;
+            log_write(loop->log, LEVEL_ALERT, 0,
+                "descriptor %d is left open in slot %" PRIu32 " at the end of the loop", source->fd,
+                i);
+            source_close(loop, source, false);
+        }
+        log_debug_point(loop->log, "descriptors are left open");
+    }
     assert(loop->sources.in_use_n == 0);
     close_mechanism(loop);
     close_tables(loop);
 }
-
-/* ---- Checks ---- */
 
 static size_t check_queue(const struct loop *loop, enum event_queue queue)
 {

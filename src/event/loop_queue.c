@@ -36,7 +36,6 @@ COLD bool loop_report_closed(
 
 void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    assert(source->queue != QUEUE_NORMAL);
     if (source->queue == QUEUE_NONE) {
         debug_source(loop, source, "%s event runs within the wait", debug_direction(direction));
         source->ops->run[direction](loop, source);
@@ -48,10 +47,7 @@ void loop_take_special(struct loop *loop, struct source *source, enum event_dire
 void loop_report_own(struct loop *loop, struct source *source)
 {
     assert(source != NULL && source->fd == -1 && loop_owns(loop, source));
-    if (source->queue == QUEUE_NONE)
-        source->ops->run[EVENT_READ](loop, source);
-    else
-        loop_post(loop, &source->events[EVENT_READ], (enum event_queue)source->queue);
+    loop_take_special(loop, source, EVENT_READ);
 }
 
 COLD void loop_report_broken(struct loop *loop, struct source *source)

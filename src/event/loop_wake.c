@@ -197,8 +197,6 @@ void loop_wait_for_tick(struct loop *loop, int timeout)
     loop_report_own(loop, loop->ticker);
 }
 
-/* ---- Signals ---- */
-
 /* Handlers have run before their bytes arrive: only the bytes are left. */
 static void signal_pipe_readable(struct loop *loop, struct source *source)
 {

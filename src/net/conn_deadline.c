@@ -174,8 +174,6 @@ static void wheel_expired(struct loop *loop, struct timer *timer)
     turn_wheel(net);
 }
 
-/* ---- Deadlines that were left aside ---- */
-
 void conn_wheel_look_at(struct net *net, uint64_t at)
 {
     struct conn_wheel *wheel = &net->wheel;
@@ -186,23 +184,7 @@ void conn_wheel_look_at(struct net *net, uint64_t at)
         timers_arm_at(&net->loop.timers, &wheel->look.timer, at);
 }
 
-/* Enters a slot's deadline left aside, or expires an overdue one. Returns the steps. */
-static int look_at_slot(struct net *net, uint32_t index)
-{
-    struct fb_conn *conn = conn_at_index(net, index);
-
-    if (conn == NULL || !conn->limited || conn->timed.prev != 0)
-        return 1;
-    if (conn_deadline_at(conn) > *net->loop.timers.due_by) {
-        conn_deadline_enter(conn);
-        return 1;
-    }
-    conn->limited = 0;
-    net->wheel.expired(conn);
-    return EXPIRY_COUNTS;
-}
-
-/* Looks at some slots; deadlines set after the begin are left to the next look. */
+/* Enters or expires deadlines left aside of some slots; later deadlines wait for the next look. */
 static void look_expired(struct loop *loop, struct timer *timer)
 {
     struct net *net = container_of(timer, struct net, wheel.look.timer);
@@ -212,8 +194,19 @@ static void look_expired(struct loop *loop, struct timer *timer)
     assert(loop == &net->loop && wheel->look.index <= loop->sources.used_n);
     if (wheel->look.index == 0)
         wheel->look.at = UINT64_MAX;
-    while (steps > 0 && wheel->look.index < loop->sources.used_n)
-        steps -= look_at_slot(net, wheel->look.index++);
+    for (; steps > 0 && wheel->look.index < loop->sources.used_n; steps--) {
+        struct fb_conn *conn = conn_at_index(net, wheel->look.index++);
+
+        if (conn == NULL || !conn->limited || conn->timed.prev != 0)
+            continue;
+        if (conn_deadline_at(conn) > *loop->timers.due_by) {
+            conn_deadline_enter(conn);
+            continue;
+        }
+        conn->limited = 0;
+        wheel->expired(conn);
+        steps -= EXPIRY_COUNTS - 1;
+    }
     if (wheel->look.index < loop->sources.used_n) {
         timers_arm(&loop->timers, timer, 1); /* others have their turn */
         return;

@@ -14,8 +14,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* ---- Straight from one socket to the other ---- */
-
 size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
 {
     const struct conn_direction *direction = &conn->pipe->from;
@@ -42,8 +40,6 @@ size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
         to->source.events[EVENT_WRITE].ready = false;
     return result.n;
 }
-
-/* ---- At a rate ---- */
 
 /* Returns the bytes received in the pipe. */
 static uint64_t moved_by(const struct fb_conn *conn, const struct conn_throttle *throttle)
@@ -95,8 +91,6 @@ void conn_direction_note(struct fb_conn *conn, size_t n)
     conn_stop(conn);
     timer_set(&conn->net->loop, &throttle->timer, wait);
 }
-
-/* ---- Within the kernel ---- */
 
 bool conn_direction_fail_broken(struct fb_conn *conn)
 {

@@ -97,12 +97,6 @@ static inline struct conn_direction *conn_direction_to(const struct fb_conn *con
     return &conn_pipe_other_end(conn)->from;
 }
 
-/* Whether a piped connection's deadline may be the connect()'s. */
-static inline bool conn_pipe_is_unopened(const struct fb_conn *conn)
-{
-    return conn->phase == CONN_OPENING || conn_is_connecting(conn);
-}
-
 /* Whether the opposite end is read, and holds nothing back: output leaves as without a pipe. */
 static inline bool conn_pipe_flows(const struct fb_conn *to)
 {
@@ -139,8 +133,6 @@ static inline void conn_pipe_set_splices(struct fb_conn *conn, bool splices)
     conn->pipe->from.splices = splices;
     conn->by_pipe = splices || conn_pipe_of(conn)->limits != NULL;
 }
-
-/* ---- Moving bytes ---- */
 
 /* Sends received bytes at once, if none wait before; returns how many. `data` gets the rest. */
 size_t conn_direction_pass(struct fb_conn *conn, struct io_span in);

@@ -17,8 +17,6 @@
 /* Receives equal to a splice in bytes. */
 #define SPLICE_COUNTS 4
 
-/* ---- Input that the owner has left ---- */
-
 /* Returns the unconsumed bytes' chunk with room for `least` behind; NULL without memory. */
 static struct chunk *make_input_room(struct fb_conn *conn, size_t least)
 {
@@ -64,8 +62,6 @@ static void keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct ch
     }
     conn_count(conn);
 }
-
-/* ---- Receiving ---- */
 
 /* Notes the result of an empty receive. */
 static NOINLINE void note_nothing(struct fb_conn *conn, struct io_result result)
@@ -147,8 +143,6 @@ static void discard_input(struct fb_conn *conn)
             return;
     }
 }
-
-/* ---- Giving input to the owner ---- */
 
 /* Detaches the unconsumed bytes: an end of the connection would free lent bytes. */
 static struct chunk *detach_input(struct fb_conn *conn)

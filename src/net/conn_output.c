@@ -123,29 +123,19 @@ void conn_drop_output(struct fb_conn *conn)
 
 /* ---- Sending ---- */
 
-/* Whether input is received after a reset: a pipe's second end delivers the bytes before it. */
-static bool leaves_input(struct fb_conn *conn, fb_reason reason)
-{
-    struct conn_direction *direction;
-
-    if (reason != FB_RESET || conn->pipe == NULL || conn_pipe_index(conn) == 0 ||
-        conn->phase != CONN_OPEN || conn->read == CONN_READ_ENDED)
-        return false;
-    direction = &conn->pipe->from;
-    assert(!direction->broken || conn->write == CONN_WRITE_ENDED);
-    direction->broken = true;
-    if (conn->write != CONN_WRITE_ENDED)
-        conn_set_write(conn, CONN_WRITE_ENDED);
-    conn_trace(conn, "is broken, what has come before is received");
-    return true;
-}
-
 COLD bool conn_send_failed(struct fb_conn *conn, int error)
 {
-    if (!leaves_input(conn, conn_reason_of(error))) {
+    if (conn_reason_of(error) != FB_RESET || conn->pipe == NULL || conn_pipe_index(conn) == 0 ||
+        conn->phase != CONN_OPEN || conn->read == CONN_READ_ENDED) {
         conn_fail_by(conn, error);
         return true;
     }
+    /* the second end of a pipe delivers the bytes before the reset */
+    assert(!conn->pipe->from.broken || conn->write == CONN_WRITE_ENDED);
+    conn->pipe->from.broken = true;
+    if (conn->write != CONN_WRITE_ENDED)
+        conn_set_write(conn, CONN_WRITE_ENDED);
+    conn_trace(conn, "is broken, what has come before is received");
     conn_tell_failed(conn, error);
     conn_drop_output(conn);
     return false;
@@ -255,18 +245,6 @@ static bool send_file_piece(struct fb_conn *conn, struct chunk *chunk)
     return true;
 }
 
-static bool send_once(struct fb_conn *conn)
-{
-    struct chunk *first = conn->out != NULL ? conn->out->next : NULL;
-
-    if (first != NULL && chunk_length(first) == 0) { /* a reference to nothing, or none of a file */
-        remove_first_chunk(conn);
-        return true;
-    }
-    return first != NULL && first->kind == CHUNK_FILE ? send_file_piece(conn, first)
-                                                      : send_pieces(conn);
-}
-
 bool conn_send(struct fb_conn *conn)
 {
     const struct event *writing = &conn->source.events[EVENT_WRITE];
@@ -274,9 +252,15 @@ bool conn_send(struct fb_conn *conn)
 
     assert(conn->source.fd != -1 && conn->phase >= CONN_OPENING);
     for (int i = 0; i < SENDS_A_TURN && writing->ready && conn->sent < most; i++) {
+        struct chunk *first = conn->out != NULL ? conn->out->next : NULL;
+
         if (!conn_has_output(conn))
             return true;
-        if (!send_once(conn))
+        if (first != NULL &&
+            chunk_length(first) == 0) /* a reference to nothing, or no file's bytes */
+            remove_first_chunk(conn);
+        else if (!(first != NULL && first->kind == CHUNK_FILE ? send_file_piece(conn, first)
+                                                              : send_pieces(conn)))
             return false;
     }
     return true;

@@ -47,7 +47,7 @@ static void time_end(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
 static void time_other(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
 {
     pipe->connect_by = UINT64_MAX;
-    if (conn->limited && conn_pipe_is_unopened(conn))
+    if (conn->limited && (conn->phase == CONN_OPENING || conn_is_connecting(conn)))
         pipe->connect_by = conn_deadline_at(conn);
     time_end(pipe, conn, ms);
 }

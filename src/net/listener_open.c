@@ -117,18 +117,6 @@ int listener_open(
     return 0;
 }
 
-/* Notes that a kept socket is unchanged: the kernel does not change ipv6only of a bound socket. */
-static void note_ipv6only(const struct listener *listener, int fd, struct log *log)
-{
-    bool wanted = listener->options.ipv6only;
-
-    if (listener->adopted && listener->address.any.sa_family == AF_INET6 &&
-        listener_option_of(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != wanted)
-        log_write(log, LEVEL_WARN, 0,
-            "ipv6only=%s is ignored: %s is open already, and is kept as it is",
-            wanted ? "on" : "off", listener->text);
-}
-
 int listener_commit(struct listener *listener, struct listener_system *system, struct log *log)
 {
     int result = 0;
@@ -140,7 +128,12 @@ int listener_commit(struct listener *listener, struct listener_system *system, s
 
         if (fd == -1)
             continue;
-        note_ipv6only(listener, fd, log);
+        /* the kernel does not change ipv6only of a bound socket */
+        if (listener->adopted && listener->address.any.sa_family == AF_INET6 &&
+            listener_option_of(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != listener->options.ipv6only)
+            log_write(log, LEVEL_WARN, 0,
+                "ipv6only=%s is ignored: %s is open already, and is kept as it is",
+                listener->options.ipv6only ? "on" : "off", listener->text);
         /* a kept socket may have been shut down by another process */
         if ((listener->adopted && !listener_is_unix(listener) && listener_is_broken(listener, fd) &&
                 listener_revive(listener, fd, log) == -1) ||

@@ -73,8 +73,6 @@ void listener_set_bind_options(const struct listener *listener, int fd, struct l
             listener, fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY), options->ipv6only, log);
 }
 
-/* ---- Options that no configuration sets ---- */
-
 static void read_options(struct listener_untouched *values, const struct listener *listener, int fd)
 {
     bool ipv6 = listener->address.any.sa_family == AF_INET6;
@@ -191,24 +189,6 @@ static void restore_untouched(
     }
 }
 
-/* ---- All options ---- */
-
-/* Keeps accept() from waiting. Any process with the socket can make it blocking: then accept()
- * waits for a jiffy, until the next listen(). */
-static void set_listener_nonblocking(const struct listener *listener, int fd, struct log *log)
-{
-    static const struct timeval least = { .tv_usec = 1 };
-    int flags = fcntl(fd, F_GETFL);
-
-    if (flags != -1 && (flags & O_NONBLOCK) == 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1)
-        flags = -1;
-    if (flags == -1)
-        log_write(log, LEVEL_ALERT, errno, "fcntl(O_NONBLOCK) %s failed, ignored", listener->text);
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &least, sizeof(least)) == -1)
-        log_write(
-            log, LEVEL_ALERT, errno, "setsockopt(SO_RCVTIMEO) %s failed, ignored", listener->text);
-}
-
 /* Sets an option, 0: to the system's default, which only foreign processes change. */
 static void change_or_default(const struct listener *listener, int fd,
     const struct os_option *option, int value, int default_value, struct log *log)
@@ -245,10 +225,16 @@ static void set_tcp_extras(
 void listener_set_options(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
+    static const struct timeval least = { .tv_usec = 1 };
     const struct listener_options *options = &listener->options;
+    int flags = fcntl(fd, F_GETFL);
 
-    assert(fd >= 0);
-    set_listener_nonblocking(listener, fd, log);
+    /* accept() never waits, or for a jiffy, when a process has made the socket blocking again */
+    if (flags == -1 || ((flags & O_NONBLOCK) == 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1))
+        log_write(log, LEVEL_ALERT, errno, "fcntl(O_NONBLOCK) %s failed, ignored", listener->text);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &least, sizeof(least)) == -1)
+        log_write(
+            log, LEVEL_ALERT, errno, "setsockopt(SO_RCVTIMEO) %s failed, ignored", listener->text);
     descriptor_stop_linger(fd); /* accepted sockets inherit it */
     /* the kernel shows sizes unequal to the set sizes, so there is nothing to compare */
     if (options->rcvbuf != 0)

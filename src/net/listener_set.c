@@ -123,8 +123,6 @@ struct listener *listener_set_overlap(
     return NULL;
 }
 
-/* ---- Sockets of listeners that overlap ---- */
-
 /* Allows further sockets on the port, or no more. */
 static void allow_others(const struct listener *listener, bool allow)
 {
@@ -145,43 +143,26 @@ void listener_set_allow(const struct listeners *others, const struct listener *l
     }
 }
 
-/* The listeners to open, then the running configuration's and previous holders, or NULL. */
-struct candidates {
-    const struct listeners *all[3];
-};
-
-static bool is_adopted_by_any(const struct candidates *candidates, const struct listener *listener)
-{
-    for (size_t i = 1; i < countof(candidates->all); i++)
-        if (candidates->all[i] != NULL && listener_set_find(candidates->all[i], listener) != NULL)
-            return true;
-    return false;
-}
-
-static void allow_with(const struct candidates *candidates, struct listener *listener,
-    const struct listeners *others, bool allow)
-{
-    const struct listener *other = listener_set_overlap(others, listener, NULL);
-
-    if (other == NULL || is_adopted_by_any(candidates, listener))
-        return;
-    for (; other != NULL; other = listener_set_overlap(others, listener, other)) {
-        listener->beside = allow;
-        allow_others(other, allow);
-        if (!allow)
-            allow_others(listener, false);
-    }
-}
-
 void listener_set_allow_all(const struct listeners *listeners, const struct listeners *live,
     const struct listeners *previous, bool allow)
 {
-    const struct candidates candidates = { { listeners, live, previous } };
+    const struct listeners *const all[] = { listeners, live, previous };
+    const struct listener *other;
     struct listener *listener;
 
     assert(listeners != NULL);
-    STAILQ_FOREACH (listener, &listeners->list, link)
-        for (size_t i = 0; i < countof(candidates.all); i++)
-            if (candidates.all[i] != NULL)
-                allow_with(&candidates, listener, candidates.all[i], allow);
+    STAILQ_FOREACH (listener, &listeners->list, link) {
+        if ((live != NULL && listener_set_find(live, listener) != NULL) ||
+            (previous != NULL && listener_set_find(previous, listener) != NULL))
+            continue; /* adopts the sockets */
+        for (size_t i = 0; i < countof(all); i++) {
+            other = all[i] != NULL ? listener_set_overlap(all[i], listener, NULL) : NULL;
+            for (; other != NULL; other = listener_set_overlap(all[i], listener, other)) {
+                listener->beside = allow;
+                allow_others(other, allow);
+                if (!allow)
+                    allow_others(listener, false);
+            }
+        }
+    }
 }

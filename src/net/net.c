@@ -308,23 +308,6 @@ static size_t sum_output(const struct fb_conn *conn)
     return n;
 }
 
-static void check_conn_buffers(const struct fb_conn *conn)
-{
-    assert(conn->unsent == sum_output(conn));
-    if (conn->in != NULL) {
-        chunk_check(conn->in);
-        assert(conn->in->kind == CHUNK_OWN && chunk_length(conn->in) > 0);
-    }
-    assert(!conn->paused || (conn->unsent >= CONN_LOW_WATER && conn->pipe == NULL));
-    assert(!conn->unwritable || conn->paused);
-    if (conn->write == CONN_WRITE_ENDED)
-        assert(conn->out == NULL);
-    if (conn->outgoing)
-        assert(conn->counted == CONN_WAITING);
-    else if (conn->net->lent.n == 0 && !conn->net->flushing)
-        assert(conn->counted == conn_activity(conn));
-}
-
 static void check_conn_pipe(const struct fb_conn *conn)
 {
     const struct conn_pipe *pipe = conn_pipe_of(conn);
@@ -344,12 +327,22 @@ static void check_conn_pipe(const struct fb_conn *conn)
 static void check_net_conn(const struct fb_conn *conn)
 {
     const struct event *events = conn->source.events;
+    bool within = conn->net->flushing || conn->net->lent.n > 0;
 
     assert(conn->source.in_use && conn->phase != CONN_FREE && conn->phase < CONN_PHASES);
-    assert(conn->net != NULL && conn->ops != NULL);
+    assert(conn->ops != NULL);
     assert((conn->reason != 0) == conn_has_failed(conn) || conn->phase == CONN_ENDING);
     assert(conn->outgoing || !conn_is_connecting(conn));
-    check_conn_buffers(conn);
+    assert(conn->unsent == sum_output(conn));
+    if (conn->in != NULL) {
+        chunk_check(conn->in);
+        assert(conn->in->kind == CHUNK_OWN && chunk_length(conn->in) > 0);
+    }
+    assert(!conn->paused || (conn->unsent >= CONN_LOW_WATER && conn->pipe == NULL));
+    assert(!conn->unwritable || conn->paused);
+    assert(conn->write != CONN_WRITE_ENDED || conn->out == NULL);
+    assert(!conn->outgoing || conn->counted == CONN_WAITING);
+    assert(conn->outgoing || within || conn->counted == conn_activity(conn));
     if (conn->pipe != NULL)
         check_conn_pipe(conn);
     else
@@ -361,14 +354,12 @@ static void check_net_conn(const struct fb_conn *conn)
         assert((conn->phase == CONN_LINGERED) == (conn->reason != 0));
     }
     assert(conn->owner_knows || conn->phase != CONN_OPEN);
-    if (conn->phase == CONN_OPEN && !conn->net->flushing && conn->net->lent.n == 0) {
+    if (conn->phase == CONN_OPEN && !within) {
         assert(events[EVENT_READ].armed == conn_may_read(conn));
         assert(conn->out == NULL || events[EVENT_WRITE].armed);
     }
-    if (conn->phase == CONN_KEEPING)
-        assert(conn->outgoing && conn->pipe == NULL);
-    if (conn_is_connecting(conn))
-        assert(conn->received == 0 && conn->sent == 0);
+    assert(conn->phase != CONN_KEEPING || (conn->outgoing && conn->pipe == NULL));
+    assert(!conn_is_connecting(conn) || (conn->received == 0 && conn->sent == 0));
 }
 
 void net_check(const struct net *net)

@@ -198,30 +198,22 @@ static bool check_sum(fb_bytes header, fb_bytes tlvs)
     return ~crc == read_32(sum.p);
 }
 
-/* Whether command, family and transport are known, as far as received; LOCAL's do not matter. */
-static bool is_known(fb_bytes in)
-{
-    if (in.n <= AT_COMMAND || in.p[AT_COMMAND] == COMMAND_LOCAL)
-        return true;
-    if (in.p[AT_COMMAND] != COMMAND_PROXY)
-        return false;
-    return in.n <= AT_FAMILY ||
-           (in.p[AT_FAMILY] >> 4 < FAMILIES && (in.p[AT_FAMILY] & 0xf) < TRANSPORTS);
-}
-
 static enum proxy_protocol_status parse_binary(fb_bytes in, struct proxy_protocol *out)
 {
     size_t n, addresses;
     unsigned family;
 
     assert(begins_like(in, signature, sizeof(signature)));
-    if (!is_known(in))
+    if (in.n > AT_COMMAND && in.p[AT_COMMAND] != COMMAND_LOCAL &&
+        (in.p[AT_COMMAND] != COMMAND_PROXY ||
+            (in.n > AT_FAMILY &&
+                (in.p[AT_FAMILY] >> 4 >= FAMILIES || (in.p[AT_FAMILY] & 0xf) >= TRANSPORTS))))
         return PROXY_PROTOCOL_BROKEN;
     if (in.n < HEAD)
         return PROXY_PROTOCOL_MORE;
     n = HEAD + read_16(in.p + AT_LENGTH);
     family = in.p[AT_COMMAND] == COMMAND_PROXY ? in.p[AT_FAMILY] >> 4 : FAMILY_UNSPEC;
-    assert(family < FAMILIES); /* is_known() has seen that */
+    assert(family < FAMILIES);
     addresses = address_bytes[family];
     if (n < HEAD + addresses)
         return PROXY_PROTOCOL_BROKEN;
@@ -250,8 +242,6 @@ enum proxy_protocol_status proxy_protocol_parse(fb_bytes in, struct proxy_protoc
     assert(status != PROXY_PROTOCOL_WHOLE || (out->length > 0 && out->length <= in.n));
     return status;
 }
-
-/* ---- What follows the addresses ---- */
 
 bool proxy_protocol_find(fb_bytes tlvs, unsigned type, fb_bytes *value)
 {

@@ -81,8 +81,6 @@ static void devpoll_done(struct loop *loop)
     free(state->events);
 }
 
-/* ---- Changes ---- */
-
 /* Returns the descriptor's entry, after making room; NULL without memory. */
 static struct entry *entry_at(struct devpoll_state *state, int fd)
 {
@@ -244,8 +242,6 @@ static int devpoll_del_conn(struct loop *loop, struct source *source, bool closi
     drop_wanted(loop, source, POLLIN | POLLOUT);
     return 0;
 }
-
-/* ---- The wait ---- */
 
 static void report_pollfd(struct loop *loop, const struct pollfd *event)
 {

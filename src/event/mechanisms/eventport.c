@@ -28,8 +28,6 @@ struct eventport_state {
     atomic_bool notified; /* an event of notify() is on its way */
 };
 
-/* ---- Life ---- */
-
 static int eventport_init(struct loop *loop, const int64_t *options)
 {
     struct eventport_state *state = loop->mechanism_state;
@@ -50,8 +48,6 @@ static void eventport_done(struct loop *loop)
     free(state->pending);
     free(state->associated);
 }
-
-/* ---- Associations ---- */
 
 static void list_pending(struct loop *loop, struct source *source)
 {
@@ -108,8 +104,6 @@ static void dissociate(struct loop *loop, struct source *source)
         errno != ENOENT)
         log_write(loop->log, LEVEL_ALERT, errno, "port_dissociate() failed");
 }
-
-/* ---- Operations ---- */
 
 /* The first association is made at once, so that the owner hears of a refusal. */
 static int eventport_add(struct loop *loop, struct source *source, enum event_direction direction)
@@ -179,8 +173,6 @@ static int eventport_notify(struct loop *loop)
     atomic_store(&state->notified, false);
     return -1;
 }
-
-/* ---- The wait ---- */
 
 /* An association could not be made: the owner finds out by trying. False after loop_fail(). */
 static bool take_refusal(struct loop *loop, struct source *source, int error)
@@ -278,21 +270,6 @@ static void report_port_event(struct loop *loop, const port_event_t *event)
     }
 }
 
-/* Reports the first n events from the kernel, and clears them; returns the count. */
-static uint32_t report_port_events(struct loop *loop, uint32_t n)
-{
-    struct eventport_state *state = loop->mechanism_state;
-    uint32_t i;
-
-    for (i = 0; i < n && i < state->events_max && state->events[i].portev_source != 0; i++) {
-        port_event_t event = state->events[i];
-
-        state->events[i].portev_source = 0;
-        report_port_event(loop, &event);
-    }
-    return i;
-}
-
 /* Takes events at the end of the time and after a signal too: the kernel may have filled some in,
  * with the count as it was asked for. */
 static void eventport_process_events(struct loop *loop, int timeout)
@@ -300,7 +277,7 @@ static void eventport_process_events(struct loop *loop, int timeout)
     struct eventport_state *state = loop->mechanism_state;
     struct timespec limit;
     uint_t n = 1; /* waits for one, and takes more */
-    uint32_t reported;
+    uint32_t reported = 0;
     sigset_t blocked;
     int error = 0;
 
@@ -319,7 +296,14 @@ static void eventport_process_events(struct loop *loop, int timeout)
         loop_fail(loop, "port_getn", error);
         return;
     }
-    reported = report_port_events(loop, n);
+    for (; reported < n && reported < state->events_max; reported++) {
+        port_event_t event = state->events[reported];
+
+        if (event.portev_source == 0)
+            break;
+        state->events[reported].portev_source = 0;
+        report_port_event(loop, &event);
+    }
     if (error == 0 && reported < n)
         log_write(loop->log, LEVEL_ALERT, 0, "port_getn() counted %u more ready than there are",
             n - reported);

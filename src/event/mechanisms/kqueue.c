@@ -246,17 +246,10 @@ static void drop_change(struct kevent *change)
     change->udata = (user_data)0;
 }
 
-static void forget_told(struct loop *loop, const struct source *source)
-{
-    struct kqueue_state *state = loop->mechanism_state;
-
-    kqueue_tell_nothing(&state->telling, source);
-}
-
 static int kqueue_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
     if (!source->events[!direction].active)
-        forget_told(loop, source);
+        kqueue_tell_nothing(loop->mechanism_state, source);
     add_change(loop, source, direction, EV_ADD | (source->level ? 0 : EV_CLEAR));
     return 0;
 }
@@ -317,14 +310,14 @@ static int kqueue_del_conn(struct loop *loop, struct source *source, bool closin
 static int kqueue_add_listener(struct loop *loop, struct source *source, bool exclusive)
 {
     (void)exclusive;
-    forget_told(loop, source);
+    kqueue_tell_nothing(loop->mechanism_state, source);
     add_change(loop, source, EVENT_READ, EV_ADD);
     return 0;
 }
 
 static int kqueue_del_listener(struct loop *loop, struct source *source)
 {
-    forget_told(loop, source);
+    kqueue_tell_nothing(loop->mechanism_state, source);
     return kqueue_del(loop, source, EVENT_READ);
 }
 
@@ -363,7 +356,8 @@ static void kqueue_process_events(struct loop *loop, int timeout)
     if (state->change_n > (uint32_t)state->events_max) /* an event for every failure */
         send_changes(loop);
     compact_changes(state);
-    kqueue_telling_begin_wait(&state->telling);
+    if (++state->telling.wait == 0)
+        state->telling.wait = 1;
     debug_loop(loop, "kevent() takes %u changes", (unsigned)state->change_n);
     loop_let_signals(loop, &blocked);
     n = kevent(loop->mechanism_fd, state->changes, (int)state->change_n, state->events,

@@ -28,13 +28,6 @@ extern const struct io_ops kqueue_io;
 int kqueue_telling_init(struct kqueue_telling *telling, const struct source_table *sources);
 void kqueue_telling_done(struct kqueue_telling *telling);
 
-/* Counts a wait. */
-static inline void kqueue_telling_begin_wait(struct kqueue_telling *telling)
-{
-    if (++telling->wait == 0)
-        telling->wait = 1;
-}
-
 /* Forgets the numbers of a source at the begin or end of watching. */
 void kqueue_tell_nothing(struct kqueue_telling *telling, const struct source *source);
 /* Notes an end: with the bytes before the end for input, and with the errno. */

@@ -47,21 +47,9 @@ static int make_ring(struct io_uring *io, unsigned entries)
     return error < 0 ? -1 : 0;
 }
 
-static int make_watches(struct ring *ring, uint32_t source_n)
-{
-    void *table;
-
-    ring->watches_max = 2 * source_n + 64; /* for sources, and some that are gone */
-    table = mmap(NULL, ring->watches_max * sizeof(struct ring_watch), PROT_READ | PROT_WRITE,
-        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (table == MAP_FAILED)
-        return -1;
-    ring->watches = table;
-    return 0;
-}
-
 int ring_open(struct ring *ring, unsigned entries, unsigned n)
 {
+    void *table;
     int error;
 
     TAILQ_INIT(&ring->changed);
@@ -71,8 +59,13 @@ int ring_open(struct ring *ring, unsigned entries, unsigned n)
     ring->free = UINT32_MAX;
     if (make_ring(&ring->io, entries) == -1)
         return -1;
-    if (make_watches(ring, ring->loop != NULL ? ring->loop->sources.n : 0) == -1 ||
-        ring_buffers_init(ring, n) == -1) {
+    /* watches of sources, and of some that are gone */
+    ring->watches_max = 2 * (ring->loop != NULL ? ring->loop->sources.n : 0) + 64;
+    table = mmap(NULL, ring->watches_max * sizeof(struct ring_watch), PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table != MAP_FAILED)
+        ring->watches = table;
+    if (table == MAP_FAILED || ring_buffers_init(ring, n) == -1) {
         error = errno;
         ring_close(ring);
         errno = error;
@@ -131,8 +124,6 @@ int ring_enter(struct ring *ring, int timeout, const sigset_t *mask)
         IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (sigset_t *)(void *)&arg, sizeof(arg));
 }
 
-/* ---- Watches ---- */
-
 static struct ring_watch *take_watch(struct ring *ring)
 {
     struct ring_watch *watch;
@@ -179,8 +170,6 @@ void ring_watch_put(struct ring *ring, struct ring_watch *watch)
     ring->free = (uint32_t)(watch - ring->watches);
     ring->in_use_n--;
 }
-
-/* ---- Checks ---- */
 
 static void check_watch(const struct ring *ring, const struct ring_watch *watch)
 {

@@ -128,8 +128,6 @@ void ring_watch_put(struct ring *ring, struct ring_watch *watch);
 /* Asserts the invariants of the ring between two waits. */
 void ring_check(const struct ring *ring);
 
-/* ---- ring_buffers.c ---- */
-
 /* Makes n buffers and gives all to the kernel; -1 with errno. */
 int ring_buffers_init(struct ring *ring, unsigned n);
 void ring_buffers_done(struct ring *ring);

@@ -105,8 +105,6 @@ void ring_buffers_take_back(struct ring *ring)
         ring_buffer_release(ring, ring->lent[--ring->lent_n]);
 }
 
-/* ---- Input ---- */
-
 /* The input has been taken: its buffer is lent until the next wait. */
 static void finish_input(struct ring *ring, struct ring_watch *watch, bool lends)
 {
@@ -166,8 +164,6 @@ void ring_input_keep(struct ring *ring, struct ring_watch *watch)
     in->end = n;
 }
 
-/* ---- Output ---- */
-
 void ring_output_drop(struct ring *ring, struct ring_watch *watch)
 {
     struct ring_output *out = &watch->out;
@@ -210,31 +206,25 @@ static bool send_from_buffer(struct ring *ring, struct ring_output *out, const s
     return true;
 }
 
-static bool take_memory(struct ring *ring, struct ring_output *out)
-{
-    struct ring_spare *spare = ring->spare;
-
-    if (spare != NULL) {
-        ring->spare = spare->next;
-        ring->spare_n--;
-    } else {
-        spare = malloc(RING_BUFFER_SIZE);
-    }
-    out->p = (uint8_t *)spare;
-    return spare != NULL;
-}
-
 size_t ring_output_add(
     struct ring *ring, struct ring_watch *watch, const struct iovec *pieces, int n)
 {
     struct ring_output *out = &watch->out;
+    struct ring_spare *spare = ring->spare;
     size_t sum = 0;
 
     assert(!watch->busy[RING_SEND] && out->at == 0);
     errno = 0;
     if (out->p == NULL && n == 1 && send_from_buffer(ring, out, pieces))
         return pieces->iov_len;
-    if (out->buffer != -1 || (out->p == NULL && !take_memory(ring, out)))
+    if (out->p == NULL && spare != NULL) {
+        ring->spare = spare->next;
+        ring->spare_n--;
+        out->p = (uint8_t *)spare;
+    } else if (out->p == NULL) {
+        out->p = malloc(RING_BUFFER_SIZE);
+    }
+    if (out->p == NULL || out->buffer != -1)
         return 0;
     for (int i = 0; i < n && out->end < RING_BUFFER_SIZE; i++) {
         size_t part = RING_BUFFER_SIZE - out->end;
