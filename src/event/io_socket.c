@@ -85,23 +85,10 @@ bool io_socket_waits(const struct source *listener)
     return poll(&one, 1, 0) != 0;
 }
 
-/* Binds the socket without a port, unless asked for: connect() then chooses one that is free for
- * this peer, so that ports are no limit. Returns 0, or an errno. */
-static int bind_local(int fd, const struct sockaddr *address, const struct io_connect *options)
-{
-    static const int on = 1;
-
-    if (options->local->sa_family != address->sa_family || address->sa_family == AF_UNIX)
-        return EAFNOSUPPORT;
-    os_socket_spare_port(fd);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* for a port that is asked for */
-    return bind(fd, options->local, options->local_length) == 0 ? 0 : errno;
-}
-
 /* Returns 0, or an errno. */
 static COLD int prepare_socket(int fd, const struct sockaddr *address, struct io_connect *options)
 {
-    int bytes = options->receive_buffer, error = 0;
+    int bytes = options->receive_buffer;
     static const int on = 1;
 
     if (bytes > 0) /* a system limit may reduce the value */
@@ -113,11 +100,17 @@ static COLD int prepare_socket(int fd, const struct sockaddr *address, struct io
         os_socket_set_transparent(fd, options->local->sa_family) == -1)
         return errno;
     options->failed = IO_BIND;
-    if (options->local != NULL)
-        error = bind_local(fd, address, options);
-    if (error == 0)
-        options->failed = IO_CONNECT;
-    return error;
+    if (options->local != NULL) {
+        if (options->local->sa_family != address->sa_family || address->sa_family == AF_UNIX)
+            return EAFNOSUPPORT;
+        /* without a port, unless asked for, connect() takes any that is free for this peer */
+        os_socket_spare_port(fd);
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* for a port asked for */
+        if (bind(fd, options->local, options->local_length) == -1)
+            return errno;
+    }
+    options->failed = IO_CONNECT;
+    return 0;
 }
 
 static COLD struct io_result connect_datagrams(

@@ -123,46 +123,11 @@ void loop_done(struct loop *loop)
     close_tables(loop);
 }
 
-static size_t check_queue(const struct loop *loop, enum event_queue queue)
-{
-    struct event *event;
-    size_t n = 0;
-
-    TAILQ_FOREACH (event, &loop->queues[queue], link) {
-        const struct source *source = source_of(event);
-
-        assert(event->queue == queue);
-        assert(source_index(&loop->sources, source) < loop->sources.used_n);
-        assert(source->in_use && source->ops != NULL);
-        assert(source->ops->run[event->direction] != NULL);
-        n++;
-    }
-    return n;
-}
-
-/* Checks the sources in use; returns the number of posted events. */
-static size_t check_sources(const struct loop *loop)
-{
-    size_t posted_n = 0;
-    uint32_t in_use_n = 0;
-
-    for (uint32_t i = 0; i < loop->sources.used_n; i++) {
-        const struct source *source = source_at(&loop->sources, i);
-
-        if (!source->in_use)
-            continue;
-        source_check(source);
-        in_use_n++;
-        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
-            posted_n += source->events[direction].queue != QUEUE_NONE;
-    }
-    assert(in_use_n == loop->sources.in_use_n);
-    return posted_n;
-}
-
 void loop_check(const struct loop *loop)
 {
-    size_t posted_n = loop_count_found(loop);
+    size_t posted_n = loop_count_found(loop), found_n = 0;
+    uint32_t in_use_n = 0;
+    struct event *event;
 
     assert(loop->mechanism_state != NULL);
     assert(loop->timers.clock == &loop->clock && loop->timers.loop == loop);
@@ -174,8 +139,24 @@ void loop_check(const struct loop *loop)
     assert(loop->noticeable == (loop->checked || loop->wait_error != 0));
     assert(TAILQ_EMPTY(&loop->queues[QUEUE_NONE]));
     for (int queue = QUEUE_NONE + 1; queue < QUEUES; queue++)
-        posted_n += check_queue(loop, queue);
-    assert(check_sources(loop) == posted_n);
+        TAILQ_FOREACH (event, &loop->queues[queue], link) {
+            assert(event->queue == queue);
+            assert(source_index(&loop->sources, source_of(event)) < loop->sources.used_n);
+            assert(source_of(event)->in_use);
+            assert(source_of(event)->ops->run[event->direction] != NULL);
+            posted_n++;
+        }
+    for (uint32_t i = 0; i < loop->sources.used_n; i++) {
+        const struct source *source = source_at(&loop->sources, i);
+
+        if (!source->in_use)
+            continue;
+        source_check(source);
+        in_use_n++;
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
+            found_n += source->events[direction].queue != QUEUE_NONE;
+    }
+    assert(in_use_n == loop->sources.in_use_n && found_n == posted_n);
     source_table_check(&loop->sources);
     timers_check(&loop->timers);
 }

@@ -53,7 +53,6 @@ void loop_run_early(struct loop *loop, struct event *event);
 void loop_move_next(struct loop *loop);
 /* Takes the report of a listener, or of a source of the loop's own. */
 void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction);
-
 /* For mechanisms: a call needed by the wait has failed. Logs the failure; the owner ends. */
 void loop_fail(struct loop *loop, const char *call, int error);
 /* For mechanisms: takes a wait's result, with errno: a failure, or an end without an event. */

@@ -93,32 +93,24 @@ static struct source *watch_own(struct loop *loop, int fd, enum event_queue queu
     return NULL;
 }
 
-/* Opens what loop_notify_descriptor() makes readable; -1 with errno. */
-static int open_bell(struct loop *loop)
-{
-    int ends[2];
-
-    assert(loop->notify_fd == -1);
-    if (os_bell_open(ends) == -1)
-        return -1;
-    if (ends[1] != ends[0])
-        loop->notify_fd = ends[1];
-    return ends[0];
-}
-
 int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop))
 {
+    int ends[2] = { -1, -1 };
+
     assert(notified != NULL);
     loop->notified = notified;
     if (loop->notifier != NULL)
         return 0;
-    if (loop->mechanism->start_notices == NULL)
-        loop->notifier = watch_own(
-            loop, open_bell(loop), QUEUE_NORMAL, &notifier_ops, "the descriptor of notices");
-    else if (loop->mechanism->start_notices(loop) == 0)
+    if (loop->mechanism->start_notices == NULL) {
+        if (os_bell_open(ends) == 0 && ends[1] != ends[0])
+            loop->notify_fd = ends[1];
+        loop->notifier =
+            watch_own(loop, ends[0], QUEUE_NORMAL, &notifier_ops, "the descriptor of notices");
+    } else if (loop->mechanism->start_notices(loop) == 0) {
         loop->notifier = loop_make_own(loop, QUEUE_NORMAL, &notifier_ops);
-    else
+    } else {
         log_write(loop->log, LEVEL_EMERG, errno, "notices of threads cannot be watched");
+    }
     return loop->notifier == NULL ? -1 : 0;
 }
 

@@ -68,7 +68,6 @@ static inline void timers_run(struct timers *timers)
 
 /* Asserts that the tree is in order and holds set timers alone; returns how many. */
 size_t timers_check(const struct timers *timers);
-
 /* Sets or moves a loop's timer: expiry in `ms` (at least 1); a move of less than TIMER_LAZY_MS is
  * none. */
 void timer_set(struct loop *loop, struct timer *timer, uint64_t ms);

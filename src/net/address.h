@@ -24,7 +24,6 @@ struct address {
 
 /* Copies an address, of a unix socket a whole struct; false: unknown family, copied alone. */
 bool address_from(struct address *out, const struct sockaddr *from);
-
 /* Makes an address of AF_INET or AF_INET6 from the bytes of a host. */
 void address_make(struct address *out, sa_family_t family, const void *host, in_port_t port);
 /* Reads a socket's local address; -1 with errno. */
@@ -37,11 +36,9 @@ bool address_is_among(const struct address *all, unsigned n, const struct addres
 /* Orders addresses for sorting; 0 for equal addresses. */
 int address_compare(const struct address *a, const struct address *b);
 bool address_is_wildcard(const struct address *address);
-
 /* Writes an address as nginx does, without the network interface: "[::1]:80", "unix:/path", "unix:"
  * for an unnamed socket; with `port` false, without the port. Returns text. */
 char *address_format(const struct address *address, bool port, char text[ADDRESS_TEXT]);
-
 /* Writes an address with port and network interface, "[fe80::1%eth0]:80". Asks the kernel for the
  * name. Returns text. */
 char *address_format_zone(const struct address *address, char text[ADDRESS_TEXT]);

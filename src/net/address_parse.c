@@ -205,29 +205,14 @@ bool address_is_unresolved(const char *wrong)
     return false;
 }
 
-/* Finds a network interface by name or number. */
-static const char *find_interface(const char *zone, uint32_t *out)
-{
-    char name[IF_NAMESIZE];
-    int64_t number;
-
-    *out = if_nametoindex(zone);
-    if (*out != 0)
-        return NULL;
-    if (number_parse(zone, 1, UINT32_MAX, &number) != NUMBER_OK ||
-        if_indextoname((unsigned)number, name) == NULL)
-        return "there is no such network interface";
-    *out = (uint32_t)number;
-    return NULL;
-}
-
 /* Parses an IPv6 address, perhaps with a network interface: "fe80::1%eth0". */
 static const char *parse_in6_zone(const char *host, struct address *out)
 {
     size_t n = strcspn(host, "%");
-    char bare[INET6_ADDRSTRLEN];
+    char bare[INET6_ADDRSTRLEN], name[IF_NAMESIZE];
     struct address address;
-    const char *wrong;
+    const char *zone;
+    int64_t number;
 
     if (n >= sizeof(bare))
         return "invalid IPv6 address";
@@ -239,9 +224,14 @@ static const char *parse_in6_zone(const char *host, struct address *out)
     if (host[n] == '%') {
         if (!IN6_IS_ADDR_LINKLOCAL(&address.in6.sin6_addr))
             return "only a link-local address has a network interface behind \"%\"";
-        wrong = find_interface(host + n + 1, &address.in6.sin6_scope_id);
-        if (wrong != NULL)
-            return wrong;
+        zone = host + n + 1;
+        address.in6.sin6_scope_id = if_nametoindex(zone);
+        if (address.in6.sin6_scope_id == 0) {
+            if (number_parse(zone, 1, UINT32_MAX, &number) != NUMBER_OK ||
+                if_indextoname((unsigned)number, name) == NULL)
+                return "there is no such network interface";
+            address.in6.sin6_scope_id = (uint32_t)number;
+        }
     }
     *out = address;
     return NULL;
@@ -367,24 +357,6 @@ const char *target_parse(const char *text, bool names, struct fb_target *out)
     return NULL;
 }
 
-/* Parses the number of bits behind the "/". */
-static const char *parse_bits(const char *text, unsigned greatest, unsigned *out)
-{
-    enum number_status status;
-    int64_t bits;
-
-    if (!isdigit((unsigned char)*text))
-        return "invalid prefix length";
-    status = number_parse(text, 0, greatest, &bits);
-    if (status == NUMBER_RANGE)
-        return greatest == 32 ? "prefix length out of range 0 to 32"
-                              : "prefix length out of range 0 to 128";
-    if (status != NUMBER_OK)
-        return "invalid prefix length";
-    *out = (unsigned)bits;
-    return NULL;
-}
-
 /* Turns a block of v4-mapped addresses into the equivalent block of IPv4 addresses. */
 static void unmap_block(struct address_block *block)
 {
@@ -402,6 +374,8 @@ static const char *parse_prefix(const char *text, struct address_block *block)
 {
     const char *slash = text + strcspn(text, "/");
     char host[INET6_ADDRSTRLEN];
+    enum number_status status;
+    int64_t bits = 0;
 
     if ((size_t)(slash - text) >= sizeof(host))
         return "invalid address";
@@ -414,7 +388,16 @@ static const char *parse_prefix(const char *text, struct address_block *block)
         block->bits = 128;
     else
         return "invalid address";
-    return *slash == '/' ? parse_bits(slash + 1, block->bits, &block->bits) : NULL;
+    if (*slash == '\0')
+        return NULL;
+    if (!isdigit((unsigned char)slash[1]))
+        return "invalid prefix length";
+    status = number_parse(slash + 1, 0, block->bits, &bits);
+    if (status == NUMBER_RANGE)
+        return block->bits == 32 ? "prefix length out of range 0 to 32"
+                                 : "prefix length out of range 0 to 128";
+    block->bits = (unsigned)bits;
+    return status == NUMBER_OK ? NULL : "invalid prefix length";
 }
 
 const char *address_block_parse(const char *text, struct address_block *out)

@@ -37,7 +37,6 @@ struct fb_target {
 
 /* Parses "1.2.3.4:80", "[::1]:80", "unix:/path"; with `names` "name:80", by the first address. */
 const char *target_parse(const char *text, bool names, struct fb_target *out);
-
 /* Parses a CIDR block, a single address, or "unix:", in the form of debug_connection. */
 const char *address_block_parse(const char *text, struct address_block *out);
 /* Parses an address or block as nginx's rules have it: v4-mapped addresses stay IPv6. Bits behind

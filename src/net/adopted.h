@@ -37,19 +37,16 @@ struct adopted {
 struct adopted *adopted_create(void);
 /* Frees the memory; sockets stay open. */
 void adopted_destroy(struct adopted **adopted);
-
 /* Adds a descriptor by the members from, fd, number and name, close-on-exec and non-blocking then.
  * Returns NULL; or the fault, a constant string, with errno or 0, and leaves the descriptor
  * alone. */
 const char *adopted_add(struct adopted *adopted, const struct adopted_socket *passed);
-
 /* Finds the service manager's sockets of a name or number. Returns the number of addresses, and
  * stores up to `max`; *ipv6only is the first socket's. */
 unsigned adopted_find(const struct adopted *adopted, const char *name, struct address *out,
     unsigned max, bool *ipv6only);
 /* Describes the service manager's sockets: `3 ("web") 0.0.0.0:80, ...`, cut to size, or "none". */
 void adopted_describe(const struct adopted *adopted, char *text, size_t size);
-
 /* Returns the holder of the sockets of this listener's address, or NULL; `adopted` may be NULL. */
 struct listener *adopted_holder(const struct adopted *adopted, const struct listener *listener);
 /* Ends the adoption, at the first call: `serving` have taken sockets over. Logs each unused socket.

@@ -57,7 +57,6 @@ void chunk_pool_done(struct chunk_pool *pool);
 NOINLINE void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbeat);
 /* Asserts that lists and counts agree. */
 void chunk_pool_check(const struct chunk_pool *pool);
-
 /* Makes an empty chunk of its own memory with at least `room`; NULL without memory. */
 struct chunk *chunk_create(struct chunk_pool *pool, size_t room);
 /* Makes a chunk of another kind, for n bytes at p; NULL without memory. */
@@ -67,7 +66,6 @@ struct chunk *chunk_create_foreign(
 void chunk_free(struct chunk_pool *pool, struct chunk *chunk);
 /* Asserts what holds for each chunk. */
 void chunk_check(const struct chunk *chunk);
-
 /* Takes n bytes of an arena, a list of chunks from NULL on; aligned for any type; NULL without
  * memory. With `exact` the bytes end at a block's end, so that a sanitizer sees overruns. */
 void *chunk_arena_alloc(struct chunk_pool *pool, struct chunk **arena, size_t n);

@@ -234,30 +234,24 @@ void conn_wheel_done(struct net *net)
     timers_disarm(&net->loop.timers, &net->wheel.look.timer);
 }
 
-/* Asserts that a bucket's links match in both directions; returns the number of connections. */
-static uint32_t check_bucket(const struct net *net, unsigned bucket)
-{
-    uint32_t number = net->wheel.first[bucket], prev = IS_FIRST | bucket, n = 0;
-
-    assert((number != 0) == (net->wheel.used[bucket / BUCKETS] >> bucket % BUCKETS & 1));
-    for (; number != 0; n++) {
-        const struct fb_conn *conn = conn_at_slot(net, number);
-
-        assert(conn->timed.prev == prev && conn->net == net);
-        assert(conn_deadline_at(conn) >= bucket_start(&net->wheel, bucket));
-        prev = number;
-        number = conn->timed.next;
-    }
-    return n;
-}
-
 void conn_wheel_check(const struct net *net, uint32_t timed_n)
 {
     const struct conn_wheel *wheel = &net->wheel;
     uint32_t n = 0;
 
-    for (unsigned bucket = 0; bucket < countof(wheel->first); bucket++)
-        n += check_bucket(net, bucket);
+    for (unsigned bucket = 0; bucket < countof(wheel->first); bucket++) {
+        uint32_t number = wheel->first[bucket], prev = IS_FIRST | bucket;
+
+        assert((number != 0) == (wheel->used[bucket / BUCKETS] >> bucket % BUCKETS & 1));
+        for (; number != 0; n++) {
+            const struct fb_conn *conn = conn_at_slot(net, number);
+
+            assert(conn->timed.prev == prev && conn->net == net);
+            assert(conn_deadline_at(conn) >= bucket_start(wheel, bucket));
+            prev = number;
+            number = conn->timed.next;
+        }
+    }
     assert(n == timed_n);
     assert(timed_n == 0 || wheel->next != UINT64_MAX);
     assert(timer_is_set(&wheel->timer) == (wheel->next != UINT64_MAX) || wheel->next == 0);

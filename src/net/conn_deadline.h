@@ -16,7 +16,6 @@ void conn_wheel_done(struct net *net);
 void conn_wheel_look_at(struct net *net, uint64_t at);
 /* Asserts the order of the buckets, and a sum of `timed_n` connections. */
 void conn_wheel_check(const struct net *net, uint32_t timed_n);
-
 /* Enter the connection into the wheel, and remove it with the deadline. */
 void conn_deadline_enter(struct fb_conn *conn);
 void conn_deadline_leave(struct fb_conn *conn);

@@ -146,7 +146,6 @@ size_t conn_direction_room(const struct fb_conn *conn, size_t most);
 void conn_direction_note(struct fb_conn *conn, size_t n);
 /* Fails a connection at its end after a reset that a send has found; false: there was none. */
 bool conn_direction_fail_broken(struct fb_conn *conn);
-
 /* Gives the kernel's pipe back; bytes in it are lost. */
 void conn_direction_give_back(struct net *net, struct conn_direction *direction);
 static inline void conn_direction_release(struct net *net, struct conn_direction *direction)

@@ -18,7 +18,6 @@ struct conn_pipe_options {
 int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_options *options);
 /* Returns when a byte last moved at either end of a connection's pipe, monotonic ms. */
 uint64_t conn_pipe_moved_ms(const struct fb_conn *conn);
-
 /* For net/ alone: ends both after a peer's end, where the pipe is to end then and nothing is left
  * to send; false: not yet. Not within a callback. */
 bool conn_pipe_end_both(struct fb_conn *conn);

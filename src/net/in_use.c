@@ -103,27 +103,21 @@ static bool is_in_way(const struct listener *listener, const struct address *hel
     return address_is_wildcard(held);
 }
 
-/* Returns the index of the port's first wildcard, IPv4's before IPv6's. */
-static size_t first_candidate(const struct in_use *in_use, const struct address *wanted)
-{
-    struct address wildcard = { .length = sizeof(wildcard.in) };
-
-    if (wanted->any.sa_family == AF_UNIX)
-        return first_held_from(in_use, wanted);
-    wildcard.in.sin_family = AF_INET;
-    address_set_port(&wildcard, address_port(wanted));
-    return first_held_from(in_use, &wildcard);
-}
-
 const struct in_use_socket *in_use_find(const struct in_use *in_use,
     const struct in_use_socket *after, const struct listener *listener, bool *sure)
 {
     const struct address *wanted = &listener->address;
-    size_t exact = first_held_from(in_use, wanted);
-    size_t i =
-        after == NULL ? first_candidate(in_use, wanted) : (size_t)(after - in_use->sockets) + 1;
+    size_t exact = first_held_from(in_use, wanted), i = exact;
+    struct address wildcard;
 
     assert(after == NULL || (after >= in_use->sockets && after < in_use->sockets + in_use->n));
+    if (after != NULL) {
+        i = (size_t)(after - in_use->sockets) + 1;
+    } else if (wanted->any.sa_family != AF_UNIX) {
+        /* the port's wildcards come first, IPv4's before IPv6's */
+        address_make(&wildcard, AF_INET, (const uint8_t[16]) { 0 }, address_port(wanted));
+        i = first_held_from(in_use, &wildcard);
+    }
     while (i < in_use->n) {
         const struct address *held = &in_use->sockets[i].address;
         bool narrow = !address_is_wildcard(wanted) && !address_is_wildcard(held);

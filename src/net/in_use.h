@@ -18,7 +18,6 @@ struct in_use {
 /* Reads the tables from below `root` ("" in the daemon); -1 without memory. */
 int in_use_read(struct in_use *in_use, const char *root);
 void in_use_done(struct in_use *in_use);
-
 /* Returns the first conflicting socket after `after` (NULL: of all), or NULL. *sure is false where
  * IPV6_V6ONLY of the socket or the network interface, absent in the tables, decides. */
 const struct in_use_socket *in_use_find(const struct in_use *in_use,

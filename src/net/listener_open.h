@@ -8,7 +8,6 @@
 /* Creates a closed listener in the arena; NULL without memory. A unix socket has no reuseport. */
 struct listener *listener_create(
     struct arena *arena, const struct address *address, const struct listener_options *options);
-
 /* Opens `slots` sockets (1 without reuseport): bound, close-on-exec, non-blocking, not listening
  * yet.
  *
@@ -25,12 +24,10 @@ struct listener *listener_create(
  * Returns 0, or -1 after an emerg line, with the new sockets closed again. */
 int listener_open(
     struct listener *listener, const struct listener *from, unsigned slots, struct log *log);
-
 /* Sets all options, and makes all sockets listen, a kept socket again, even after a shutdown(). A
  * refused option is an alert. Returns -1 only where listen() fails, after an emerg line and with
  * the remaining sockets listening: another process has bound the address since the open. */
 int listener_commit(struct listener *listener, struct listener_system *system, struct log *log);
-
 /* Adds a listening socket: behind the kept_n first, or at the end. -1 without memory. */
 int listener_add(struct listener *listener, int fd, bool kept);
 /* Closes the sockets, opened or adopted, but for the first kept_n. */

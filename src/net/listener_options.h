@@ -26,7 +26,6 @@ int listener_option_of(int fd, const struct os_option *option);
 /* Sets an option where different; a refusal of the kernel is an alert. */
 void listener_change_option(const struct listener *listener, int fd, const struct os_option *option,
     int value, struct log *log);
-
 /* Returns the values of an untouched socket; NULL where no socket can be made. */
 const struct listener_untouched *listener_untouched_of(
     const struct listener *listener, struct listener_system *system);

@@ -16,7 +16,6 @@ struct listener *listener_set_overlap(
     const struct listeners *all, const struct listener *listener, const struct listener *after);
 /* Changes a listener's address, in a set or not. */
 void listener_set_move(struct listener *listener, const struct address *address);
-
 /* Whether one of two listeners on a port is a wildcard: the kernel wants both to allow so. */
 bool listener_set_overlaps(const struct listener *a, const struct listener *b);
 /* Lets a listener be bound beside overlapping listeners of `others`, or no more. */

@@ -12,7 +12,6 @@ int listener_listen(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log);
 /* Logs a failed bind() or listen(); an address in use or without an interface as temporary. */
 void listener_log_failure(struct log *log, int error, const char *format, ...) PRINTF_FORMAT(3, 4);
-
 /* Whether another process listens on the address: listener_open() would fail. */
 bool listener_is_taken(const struct listener *listener, struct log *log);
 /* Whether a socket does not listen, after a foreign shutdown() or connect(). */
@@ -29,7 +28,6 @@ int listener_revive(struct listener *listener, int fd, struct log *log);
 enum { LISTENER_MENDED, LISTENER_REPLACED };
 int listener_mend(struct listener *listener, int fd, const struct listeners *others,
     bool may_replace, struct log *log);
-
 /* Notes the inode of a unix socket's path. */
 void listener_note_path(struct listener *listener);
 /* Whether the path of our unix socket was deleted, or replaced by another process. */

@@ -174,22 +174,6 @@ static int eventport_notify(struct loop *loop)
     return -1;
 }
 
-/* An association could not be made: the owner finds out by trying. False after loop_fail(). */
-static bool take_refusal(struct loop *loop, struct source *source, int error)
-{
-    if (error != EBADFD) {
-        log_write(loop->log, LEVEL_ALERT, error, "port_associate() failed");
-    } else {
-        unlist_pending(loop, source); /* an inactive owner is told once */
-        if (!loop_report_closed(loop, source, "port_associate()", "port_associate"))
-            return false;
-    }
-    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
-        if (source->events[direction].armed)
-            loop_report(loop, source, direction);
-    return true;
-}
-
 /* Associates a listed source for armed directions without a posted event; sets *done, whether the
  * source may leave the list. False without the association. */
 static bool renew_association(struct loop *loop, struct source *source, bool *done)
@@ -226,8 +210,16 @@ static int renew_associations(struct loop *loop, int timeout)
                 unlist_pending(loop, source);
             continue;
         }
-        if (!take_refusal(loop, source, errno))
-            return -1;
+        if (errno != EBADFD) {
+            log_write(loop->log, LEVEL_ALERT, errno, "port_associate() failed");
+        } else {
+            unlist_pending(loop, source); /* an inactive owner is told once */
+            if (!loop_report_closed(loop, source, "port_associate()", "port_associate"))
+                return -1;
+        }
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
+            if (source->events[direction].armed)
+                loop_report(loop, source, direction); /* the owner finds out by trying */
         if (timeout == -1 || timeout > RETRY_MS)
             timeout = RETRY_MS;
     }

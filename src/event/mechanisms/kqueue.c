@@ -105,29 +105,12 @@ static bool filter_is_watched(const struct source *source, enum event_direction 
     return source->events[direction].active || (source->listening && direction == EVENT_READ);
 }
 
-/* A refused change: the owner of a source not watched finds out by trying. */
-static void report_error(struct loop *loop, const struct kevent *event, struct source *source,
-    enum event_direction direction)
-{
-    int error = (int)event->data;
-
-    if (error == 0 || source == NULL || !filter_is_watched(source, direction))
-        return;
-    log_write(
-        loop->log, LEVEL_ALERT, error, "kevent() cannot watch descriptor %d", (int)event->ident);
-    if (error == EBADF)
-        log_debug_point(loop->log, "a source was closed under its mechanism");
-    if (loop_owns(loop, source))
-        loop_fail(loop, "kevent", error);
-    else
-        loop_report(loop, source, direction);
-}
-
 static void report_kevent(struct loop *loop, const struct kevent *event)
 {
     enum event_direction direction = event->filter == EVFILT_WRITE ? EVENT_WRITE : EVENT_READ;
     struct kqueue_state *state = loop->mechanism_state;
     struct source *source;
+    int error = (int)event->data;
 
     if (event->filter == EVFILT_USER) {
         loop_report_own(loop, loop->notifier);
@@ -138,12 +121,21 @@ static void report_kevent(struct loop *loop, const struct kevent *event)
         return;
     }
     source = find_event_source(loop, event);
-    if (event->flags & EV_ERROR) {
-        report_error(loop, event, source, direction);
-        return;
-    }
     if (source == NULL || !filter_is_watched(source, direction))
         return;
+    if (event->flags & EV_ERROR) { /* a refused change: the owner finds out by trying */
+        if (error == 0)
+            return;
+        log_write(loop->log, LEVEL_ALERT, error, "kevent() cannot watch descriptor %d",
+            (int)event->ident);
+        if (error == EBADF)
+            log_debug_point(loop->log, "a source was closed under its mechanism");
+        if (loop_owns(loop, source))
+            loop_fail(loop, "kevent", error);
+        else
+            loop_report(loop, source, direction);
+        return;
+    }
     debug_source(loop, source, "kqueue reports %s, data %jd%s", debug_direction(direction),
         (intmax_t)event->data, event->flags & EV_EOF ? ", eof" : "");
     if (event->flags & EV_EOF) {

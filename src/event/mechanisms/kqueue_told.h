@@ -27,7 +27,6 @@ extern const struct io_ops kqueue_io;
 /* Makes the table; -1 with errno. */
 int kqueue_telling_init(struct kqueue_telling *telling, const struct source_table *sources);
 void kqueue_telling_done(struct kqueue_telling *telling);
-
 /* Forgets the numbers of a source at the begin or end of watching. */
 void kqueue_tell_nothing(struct kqueue_telling *telling, const struct source *source);
 /* Notes an end: with the bytes before the end for input, and with the errno. */

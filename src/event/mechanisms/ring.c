@@ -14,8 +14,8 @@
     (IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |           \
         IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP)
 
-/* A direct io_uring_register(), as below: linked dynamically, the library lacks the call. */
-static int restrict_ring(struct io_uring *io)
+/* Makes the ring, not enabled yet; -1 with errno. */
+static int make_ring(struct io_uring *io, unsigned entries)
 {
     struct io_uring_restriction allowed[] = {
         { .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_RECV },
@@ -25,19 +25,13 @@ static int restrict_ring(struct io_uring *io)
         { .opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED,
             .sqe_flags = IOSQE_BUFFER_SELECT | IOSQE_CQE_SKIP_SUCCESS },
     };
-
-    return io_uring_register(
-        (unsigned)io->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed, countof(allowed));
-}
-
-/* Makes the ring, not enabled yet; -1 with errno. */
-static int make_ring(struct io_uring *io, unsigned entries)
-{
     struct io_uring_params params = { .flags = SETUP_FLAGS, .cq_entries = 4 * entries };
     int error = io_uring_queue_init_params(entries, io, &params);
 
     if (error == 0) {
-        error = restrict_ring(io);
+        /* a direct call, as below: linked dynamically, the library lacks these */
+        error = io_uring_register(
+            (unsigned)io->ring_fd, IORING_REGISTER_RESTRICTIONS, allowed, countof(allowed));
         if (error == 0)
             error = io_uring_ring_dontfork(io);
         if (error < 0)
@@ -171,21 +165,6 @@ void ring_watch_put(struct ring *ring, struct ring_watch *watch)
     ring->in_use_n--;
 }
 
-static void check_watch(const struct ring *ring, const struct ring_watch *watch)
-{
-    const struct source *source = watch->source;
-    bool reports = watch->in.p != NULL || watch->in.eof || watch->in.error != 0;
-
-    assert(source == NULL || source->position == (uint32_t)(watch - ring->watches) + 1);
-    assert(source == NULL || source->in_use);
-    assert(source == NULL || watch->plain == (source->io != &ring_io));
-    assert(source != NULL || watch->changed || ring_is_busy(watch));
-    assert(watch->in.p == NULL || watch->in.at < watch->in.end);
-    assert(watch->out.p == NULL || watch->out.at < watch->out.end);
-    assert(watch->unread == (source != NULL && watch->wanted[EVENT_READ] && reports));
-    assert(watch->out.p == NULL || watch->busy[RING_SEND] || watch->changed);
-}
-
 void ring_check(const struct ring *ring)
 {
     unsigned in_use_n = 0, busy_n = 0, held_n = ring->lent_n, sent_n = 0, twice_n = 0;
@@ -193,11 +172,19 @@ void ring_check(const struct ring *ring)
     CHECK_KIND(ring, RING_KIND);
     for (uint32_t i = 0; i < ring->used_n; i++) {
         const struct ring_watch *watch = &ring->watches[i];
+        const struct source *source = watch->source;
+        bool reports = watch->in.p != NULL || watch->in.eof || watch->in.error != 0;
 
         if (!watch->in_use)
             continue;
         in_use_n++;
-        check_watch(ring, watch);
+        assert(source == NULL || (source->in_use && source->position == i + 1));
+        assert(source == NULL || watch->plain == (source->io != &ring_io));
+        assert(source != NULL || watch->changed || ring_is_busy(watch));
+        assert(watch->in.p == NULL || watch->in.at < watch->in.end);
+        assert(watch->out.p == NULL || watch->out.at < watch->out.end);
+        assert(watch->unread == (source != NULL && watch->wanted[EVENT_READ] && reports));
+        assert(watch->out.p == NULL || watch->busy[RING_SEND] || watch->changed);
         for (int op = 0; op < RING_OPS; op++)
             busy_n += watch->busy[op];
         held_n += watch->in.buffer != -1;

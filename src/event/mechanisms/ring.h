@@ -120,14 +120,12 @@ bool ring_is_possible(void);
 struct io_uring_sqe *ring_entry(struct ring *ring);
 /* Submits the filled-in entries, and waits; a negative errno, or the number of entries taken. */
 int ring_enter(struct ring *ring, int timeout, const sigset_t *mask);
-
 /* Returns the watch of a source, which is made where there is none; NULL with errno. */
 struct ring_watch *ring_watch_get(struct ring *ring, struct source *source);
 /* Gives a watch back after the kernel's last operation. */
 void ring_watch_put(struct ring *ring, struct ring_watch *watch);
 /* Asserts the invariants of the ring between two waits. */
 void ring_check(const struct ring *ring);
-
 /* Makes n buffers and gives all to the kernel; -1 with errno. */
 int ring_buffers_init(struct ring *ring, unsigned n);
 void ring_buffers_done(struct ring *ring);
@@ -137,7 +135,6 @@ uint8_t *ring_buffer_taken(struct ring *ring, int buffer);
 void ring_buffer_release(struct ring *ring, int buffer);
 /* Takes back the buffers lent since the last wait. */
 void ring_buffers_take_back(struct ring *ring);
-
 /* Drops a watch's input, and its output. */
 void ring_input_drop(struct ring *ring, struct ring_watch *watch);
 void ring_output_drop(struct ring *ring, struct ring_watch *watch);
