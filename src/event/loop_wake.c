@@ -131,27 +131,25 @@ static void ticker_readable(struct loop *loop, struct source *source)
 
 static const struct source_ops ticker_ops = { .run = { [EVENT_READ] = ticker_readable } };
 
-/* Makes ticks of the system's timer or, without a timer, of waits that last until the next tick. */
-static struct source *start_own_ticks(struct loop *loop, uint64_t ms)
-{
-    int fd = os_ticks_open(ms);
-
-    if (fd != -1 || errno != ENOSYS)
-        return watch_own(loop, fd, QUEUE_NONE, &ticker_ops, "the timer of ticks");
-    assert(ms <= INT_MAX);
-    loop->next_tick_ms = loop->clock.mono_ms + ms;
-    return loop_make_own(loop, QUEUE_NONE, &ticker_ops);
-}
-
 int loop_set_resolution(struct loop *loop, uint64_t ms)
 {
+    int fd;
+
     assert(ms > 0 && loop->ticker == NULL);
-    if (loop->mechanism->start_ticks == NULL)
-        loop->ticker = start_own_ticks(loop, ms);
-    else if (loop->mechanism->start_ticks(loop, ms) == 0)
+    if (loop->mechanism->start_ticks == NULL) {
+        fd = os_ticks_open(ms);
+        if (fd != -1 || errno != ENOSYS) {
+            loop->ticker = watch_own(loop, fd, QUEUE_NONE, &ticker_ops, "the timer of ticks");
+        } else { /* without a timer, waits last until the next tick */
+            assert(ms <= INT_MAX);
+            loop->next_tick_ms = loop->clock.mono_ms + ms;
+            loop->ticker = loop_make_own(loop, QUEUE_NONE, &ticker_ops);
+        }
+    } else if (loop->mechanism->start_ticks(loop, ms) == 0) {
         loop->ticker = loop_make_own(loop, QUEUE_NONE, &ticker_ops);
-    else
+    } else {
         log_write(loop->log, LEVEL_EMERG, errno, "ticks of a timer cannot be watched");
+    }
     if (loop->ticker == NULL)
         return -1;
     loop_wake_begin_ticks(loop, ms);

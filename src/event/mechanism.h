@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract of an event mechanism. A new mechanism is a file in mechanisms/, a row in
- * mechanisms.def and a line in src/Makefile.inc; tests/contract runs it through every case.
+/* The contract of an event mechanism: a file in mechanisms/, a row in mechanisms.def and a line in
+ * src/Makefile.inc. tests/contract runs each through every case.
  *
- * Rules for all operations:
- *  - State is a loop's, so that two loops live in one process: loop->mechanism_state, of state_size
- *    zeroed bytes, and loop->mechanism_fd. The loop makes both before init(), and frees both after
- *    done(), which runs after a failed init() too.
- *  - The caller (event/source_watch.c) keeps the events' flags: when an operation runs, `active`
- *    still has the directions watched before. Operations return 0, or -1 with errno and nothing
- *    changed.
- *  - Events are reported by loop_report(), which posts events and runs no handler of a connection;
- *    so no source held by process_events can vanish meanwhile.
- *  - Events of a source with `level`, and of a listener, are levels under every mechanism: each
- *    wait reports ready events. Such a source is added and deleted, and never paused.
- *  - A source with neither direction enabled reports nothing, not even a hang-up; a mechanism with
- *    a kernel that reports once may report a hang-up to the loop, which remembers it. An error
- *    goes to loop_report_broken(), where the kernel reports errors of paused sources.
- *  - A descriptor closed by foreign code is logged and reported once, or not at all, until it is
- *    armed anew: an inactive owner does not make the loop spin. */
+ *  - State is a loop's: loop->mechanism_state, of state_size zeroed bytes, and loop->mechanism_fd.
+ *    The loop makes both before init(), and frees both after done(), which follows a failed init().
+ *  - event/source_watch.c keeps the flags of events: when an operation runs, `active` still has the
+ *    directions watched before. Operations return 0, or -1 with errno and nothing changed.
+ *  - Events are reported by loop_report(), which runs no handler of a connection, so that no source
+ *    held by process_events can vanish meanwhile.
+ *  - Events of a source with `level`, and of a listener, are levels under every mechanism. Such a
+ *    source is added and deleted, and never paused.
+ *  - A source with neither direction enabled reports nothing, not even a hang-up, unless the kernel
+ *    reports once. An error of a paused source goes to loop_report_broken(), if told.
+ *  - A descriptor closed by foreign code is logged and reported at most once, until it is armed
+ *    anew: an inactive owner does not make the loop spin. */
 #pragma once
 
 #include "event/source.h"

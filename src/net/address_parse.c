@@ -71,21 +71,6 @@ static const char *parse_port_number(const char *s, size_t n, in_port_t *out)
                                     : "invalid port";
 }
 
-/* Parses "8000" or "8000-8010". */
-static const char *parse_ports(const char *s, in_port_t *first, in_port_t *last)
-{
-    size_t n = strcspn(s, "-");
-    const char *wrong = parse_port_number(s, n, first);
-
-    *last = *first;
-    if (wrong != NULL || s[n] == '\0')
-        return wrong;
-    wrong = parse_port_number(s + n + 1, strlen(s + n + 1), last);
-    if (wrong == NULL && *last < *first)
-        return "the range of ports runs backwards";
-    return wrong;
-}
-
 static bool is_unix(const char *text)
 {
     return strncasecmp(text, "unix:", 5) == 0;
@@ -301,6 +286,7 @@ const char *address_parse_listen(
 {
     struct parts parts = { .host = "*", .port = text };
     in_port_t first = 0;
+    size_t length;
     const char *wrong;
 
     assert(max > 0);
@@ -320,7 +306,14 @@ const char *address_parse_listen(
         if (parts.port == NULL)
             return "no port";
     }
-    wrong = parse_ports(parts.port, &first, last);
+    length = strcspn(parts.port, "-");
+    wrong = parse_port_number(parts.port, length, &first);
+    *last = first;
+    if (wrong == NULL && parts.port[length] != '\0') {
+        wrong = parse_port_number(parts.port + length + 1, strlen(parts.port + length + 1), last);
+        if (wrong == NULL && *last < first)
+            wrong = "the range of ports runs backwards";
+    }
     if (wrong == NULL)
         wrong = parse_parts(&parts, first, out, max, n);
     if (wrong == NULL && parts.brackets && IN6_IS_ADDR_LINKLOCAL(&out->in6.sin6_addr) &&

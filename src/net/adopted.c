@@ -119,28 +119,22 @@ const char *adopted_add(struct adopted *adopted, const struct adopted_socket *pa
     return NULL;
 }
 
-static bool has_name(const struct adopted_socket *passed, const char *name)
-{
-    int64_t number;
-
-    /* the number of a stored or inherited socket varies between starts */
-    if (passed->number == 0 || passed->from != ADOPTED_FROM_MANAGER)
-        return false;
-    if (number_parse(name, ADOPTED_PASSED_FIRST, INT_MAX, &number) == NUMBER_OK)
-        return passed->number == number;
-    return strcmp(passed->name, name) == 0;
-}
-
 unsigned adopted_find(const struct adopted *adopted, const char *name, struct address *out,
     unsigned max, bool *ipv6only)
 {
     const struct adopted_socket *passed;
     unsigned n = 0;
+    int64_t number;
 
+    if (number_parse(name, ADOPTED_PASSED_FIRST, INT_MAX, &number) != NUMBER_OK)
+        number = 0;
     STAILQ_FOREACH (passed, &adopted->sockets, link) {
         const struct address *address = &passed->holder->address;
 
-        if (!has_name(passed, name) || address_is_among(out, n < max ? n : max, address))
+        /* the number of a stored or inherited socket varies between starts */
+        if (passed->number == 0 || passed->from != ADOPTED_FROM_MANAGER ||
+            (number != 0 ? passed->number != number : strcmp(passed->name, name) != 0) ||
+            address_is_among(out, n < max ? n : max, address))
             continue;
         if (n == 0)
             *ipv6only = passed->ipv6only;

@@ -81,24 +81,15 @@ void chunk_free(struct chunk_pool *pool, struct chunk *chunk)
     recycle_chunk(pool, chunk);
 }
 
-/* Takes the released chunks off the pool, the first that was freed in front. */
-static struct chunk *take_released(struct chunk_pool *pool)
-{
-    struct chunk *all = NULL, *chunk;
-
-    while ((chunk = pool->released) != NULL) {
-        pool->released = chunk->next;
-        chunk->next = all;
-        all = chunk;
-    }
-    return all;
-}
-
 void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbeat)
 {
     struct chunk *all, *chunk;
 
-    while ((all = take_released(pool)) != NULL)
+    while (pool->released != NULL) {
+        for (all = NULL; (chunk = pool->released) != NULL; all = chunk) { /* the first in front */
+            pool->released = chunk->next;
+            chunk->next = all;
+        }
         while ((chunk = all) != NULL) {
             void (*release)(void *arg) = chunk->ref.release;
             void *arg = chunk->ref.arg;
@@ -113,6 +104,7 @@ void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbea
                 os_wiped_end();
             heartbeat_end(heartbeat);
         }
+    }
 }
 
 /* Takes n bytes at the end of a new chunk, whose `end` is aligned for a piece of no bytes. */

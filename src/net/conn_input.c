@@ -327,6 +327,14 @@ static NOINLINE void read_otherwise(struct fb_conn *conn)
         read_on_later(conn);
 }
 
+/* Whether a connection is open, and there is nothing to do but to receive. */
+static inline bool reads_plainly(const struct fb_conn *conn)
+{
+    return conn->phase == CONN_OPEN && conn->read == CONN_READ_ON && !conn->paused &&
+           !conn->by_pipe && !conn->redeliver && conn->in == NULL &&
+           conn->source.events[EVENT_READ].ready;
+}
+
 void conn_run_read(struct loop *loop, struct source *source)
 {
     struct fb_conn *conn = container_of(source, struct fb_conn, source);
@@ -335,9 +343,7 @@ void conn_run_read(struct loop *loop, struct source *source)
     bool alive = true;
 
     (void)loop;
-    if (unlikely(conn->phase != CONN_OPEN || conn->read != CONN_READ_ON || conn->paused ||
-                 conn->by_pipe || conn->redeliver || conn->in != NULL ||
-                 !source->events[EVENT_READ].ready)) {
+    if (unlikely(!reads_plainly(conn))) {
         read_otherwise(conn);
         return;
     }

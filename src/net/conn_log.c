@@ -56,7 +56,7 @@ void conn_log_line(const struct fb_conn *conn, struct log_line *line, char clien
 }
 
 static void PRINTF_FORMAT(3, 4)
-    put_line(struct log *log, const struct log_line *line, const char *format, ...)
+    put_conn_line(struct log *log, const struct log_line *line, const char *format, ...)
 {
     va_list args;
 
@@ -76,7 +76,7 @@ COLD void conn_log_failed(
     if (line.level > conn->net->log->level && !conn->debug)
         return;
     conn_log_line(conn, &line, client);
-    put_line(conn->net->log, &line, "%s failed", call);
+    put_conn_line(conn->net->log, &line, "%s failed", call);
 }
 
 void conn_vlog(

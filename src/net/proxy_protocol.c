@@ -68,16 +68,6 @@ static bool parse_port_field(fb_bytes *line, struct address *out)
     return true;
 }
 
-/* Parses what stands behind "PROXY TCP4 " or "PROXY TCP6 ". */
-static bool parse_fields(fb_bytes line, struct proxy_protocol *out)
-{
-    out->has_addresses = true;
-    return parse_host_field(&line, &out->source, &out->source_text) &&
-           parse_host_field(&line, &out->destination, &out->destination_text) &&
-           parse_port_field(&line, &out->source) && memchr(line.p, ' ', line.n) == NULL &&
-           parse_port_field(&line, &out->destination);
-}
-
 static enum proxy_protocol_status parse_line(fb_bytes in, struct proxy_protocol *out)
 {
     static const char *const words[] = { unknown, "PROXY TCP4 ", "PROXY TCP6 " };
@@ -103,7 +93,11 @@ static enum proxy_protocol_status parse_line(fb_bytes in, struct proxy_protocol 
     if (words[i] == unknown) /* the rest of the line is ignored */
         whole = in.n == 0 || in.p[0] == ' ';
     else
-        whole = parse_fields(in, out);
+        whole = parse_host_field(&in, &out->source, &out->source_text) &&
+                parse_host_field(&in, &out->destination, &out->destination_text) &&
+                parse_port_field(&in, &out->source) && memchr(in.p, ' ', in.n) == NULL &&
+                parse_port_field(&in, &out->destination);
+    out->has_addresses = words[i] != unknown;
     return whole ? PROXY_PROTOCOL_WHOLE : PROXY_PROTOCOL_BROKEN;
 }
 

@@ -226,40 +226,33 @@ static int renew_associations(struct loop *loop, int timeout)
     return timeout;
 }
 
-static void report_descriptor(struct loop *loop, const port_event_t *event)
-{
-    struct eventport_state *state = loop->mechanism_state;
-    uint64_t user = (uintptr_t)event->portev_user;
-    struct source *source = loop_source(loop, (uint32_t)user, (uint32_t)(user >> 32));
-    int events = event->portev_events;
-
-    if (source == NULL) /* an event of the slot's earlier use */
-        return;
-    assert((uintptr_t)source->fd == event->portev_object);
-    debug_flags(loop, source, "eventport reports", (uint16_t)events, debug_poll_words);
-    state->associated[(uint32_t)user] = 0;
-    list_pending(loop, source);
-    loop_report_polled(loop, source, events,
-        (source->events[EVENT_READ].active || source->listening ? POLLIN : 0) |
-            (source->events[EVENT_WRITE].active ? POLLOUT : 0));
-}
-
 static void report_port_event(struct loop *loop, const port_event_t *event)
 {
     struct eventport_state *state = loop->mechanism_state;
+    uint64_t user = (uintptr_t)event->portev_user;
+    struct source *source;
 
-    switch (event->portev_source) {
-    case PORT_SOURCE_FD:
-        report_descriptor(loop, event);
-        break;
-    case PORT_SOURCE_USER:
+    if (event->portev_source == PORT_SOURCE_USER) {
         atomic_store(&state->notified, false);
         loop_report_own(loop, loop->notifier);
-        break;
-    default:
+        return;
+    }
+    if (event->portev_source != PORT_SOURCE_FD) {
         log_write(loop->log, LEVEL_ALERT, 0, "port_getn() told an event of source %d",
             (int)event->portev_source);
+        return;
     }
+    source = loop_source(loop, (uint32_t)user, (uint32_t)(user >> 32));
+    if (source == NULL) /* an event of the slot's earlier use */
+        return;
+    assert((uintptr_t)source->fd == event->portev_object);
+    debug_flags(
+        loop, source, "eventport reports", (uint16_t)event->portev_events, debug_poll_words);
+    state->associated[(uint32_t)user] = 0;
+    list_pending(loop, source);
+    loop_report_polled(loop, source, event->portev_events,
+        (source->events[EVENT_READ].active || source->listening ? POLLIN : 0) |
+            (source->events[EVENT_WRITE].active ? POLLOUT : 0));
 }
 
 /* Takes events at the end of the time and after a signal too: the kernel may have filled some in,

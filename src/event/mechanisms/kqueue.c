@@ -100,11 +100,6 @@ static short filter_of(enum event_direction direction)
     return direction == EVENT_READ ? EVFILT_READ : EVFILT_WRITE;
 }
 
-static bool filter_is_watched(const struct source *source, enum event_direction direction)
-{
-    return source->events[direction].active || (source->listening && direction == EVENT_READ);
-}
-
 static void report_kevent(struct loop *loop, const struct kevent *event)
 {
     enum event_direction direction = event->filter == EVFILT_WRITE ? EVENT_WRITE : EVENT_READ;
@@ -121,7 +116,8 @@ static void report_kevent(struct loop *loop, const struct kevent *event)
         return;
     }
     source = find_event_source(loop, event);
-    if (source == NULL || !filter_is_watched(source, direction))
+    if (source == NULL ||
+        (!source->events[direction].active && (!source->listening || direction != EVENT_READ)))
         return;
     if (event->flags & EV_ERROR) { /* a refused change: the owner finds out by trying */
         if (error == 0)

@@ -118,10 +118,12 @@ int ring_enter(struct ring *ring, int timeout, const sigset_t *mask)
         IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (sigset_t *)(void *)&arg, sizeof(arg));
 }
 
-static struct ring_watch *take_watch(struct ring *ring)
+struct ring_watch *ring_watch_get(struct ring *ring, struct source *source)
 {
-    struct ring_watch *watch;
+    struct ring_watch *watch = ring_watch_of(ring, source);
 
+    if (watch != NULL)
+        return watch;
     if (ring->free != UINT32_MAX) {
         watch = &ring->watches[ring->free];
         ring->free = watch->next_free;
@@ -132,23 +134,15 @@ static struct ring_watch *take_watch(struct ring *ring)
         return NULL;
     }
     assert(!watch->in_use);
-    *watch = (struct ring_watch) { .in_use = true, .in.buffer = -1, .out.buffer = -1 };
+    *watch = (struct ring_watch) {
+        .source = source,
+        .in_use = true,
+        .plain = source->io != &ring_io,
+        .in.buffer = -1,
+        .out.buffer = -1,
+    };
     ring->in_use_n++;
-    return watch;
-}
-
-struct ring_watch *ring_watch_get(struct ring *ring, struct source *source)
-{
-    struct ring_watch *watch = ring_watch_of(ring, source);
-
-    if (watch != NULL)
-        return watch;
-    watch = take_watch(ring);
-    if (watch == NULL)
-        return NULL;
-    watch->source = source;
     source->position = (uint32_t)(watch - ring->watches) + 1;
-    watch->plain = source->io != &ring_io;
     if (watch->plain)
         TAILQ_INSERT_TAIL(&ring->plain, watch, silent_link);
     return watch;

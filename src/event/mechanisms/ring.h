@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ring of the mechanism io_uring, shared by its files. Calls go downwards only:
+/* The ring of the mechanism io_uring. Calls go downwards only: io_uring.c (wishes, and the wait),
+ * ring_io.c (the I/O operations of sources), ring_ops.c (operations of the kernel, and results),
+ * ring_buffers.c (memory), ring.c (the kernel's ring, and the table of watches).
  *
- *     io_uring.c       the mechanism: wishes, and the wait
- *     ring_io.c        the I/O operations of sources
- *     ring_ops.c       operations: given to the kernel, and their results
- *     ring_buffers.c   memory for input and output
- *     ring.c           the kernel's ring, and the table of watches
- *
- * A watch stands between a source and the source's operations with the kernel. Operations name the
- * watch and never the source: a source's slot can be reused at once, a watch only when the kernel
- * has returned the last operation. A turn gives the kernel all changes since the last turn, by the
- * call that also waits. */
+ * A watch stands between a source and its operations with the kernel, which name the watch: a
+ * source's slot can be reused at once, a watch only after the kernel's last operation. A turn gives
+ * the kernel all changes since the last turn, by the call that also waits. */
 #pragma once
 
 #include "base/check.h"

@@ -58,7 +58,7 @@ static void note_busy(struct ring *ring, struct ring_watch *watch, enum ring_op 
         debug_source(ring->loop, watch->source, "io_uring is given a %s", op_words[op]);
 }
 
-static bool begin_wait(
+static bool begin_poll(
     struct ring *ring, struct ring_watch *watch, enum ring_op op, unsigned events)
 {
     struct io_uring_sqe *entry = ring_entry(ring);
@@ -139,7 +139,7 @@ static bool prepare_read(struct ring *ring, struct ring_watch *watch)
     watch->polled = polls;
     if (!polls)
         return begin_receive(ring, watch);
-    return begin_wait(ring, watch, RING_READ, watch->listening ? POLLIN : POLLIN | POLLRDHUP);
+    return begin_poll(ring, watch, RING_READ, watch->listening ? POLLIN : POLLIN | POLLRDHUP);
 }
 
 /* A send under way stands for the wait for room. */
@@ -151,7 +151,7 @@ static bool prepare_write(struct ring *ring, struct ring_watch *watch)
         return false;
     if (watch->busy[RING_WRITE])
         return wanted || cancel(ring, watch, RING_WRITE);
-    return !wanted || begin_wait(ring, watch, RING_WRITE, POLLOUT);
+    return !wanted || begin_poll(ring, watch, RING_WRITE, POLLOUT);
 }
 
 /* Prepares the watch's operations; false: no room for more. */

@@ -87,27 +87,11 @@ static void repair_sets(struct loop *loop)
     }
 }
 
-static int report_ready(struct loop *loop, int fd)
-{
-    struct select_state *state = loop->mechanism_state;
-    struct source *source;
-    int found = 0;
-
-    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
-        if (!FD_ISSET(fd, &state->ready[direction]))
-            continue;
-        found++;
-        source = source_at(&loop->sources, state->slots[fd]);
-        assert(source->in_use && source->fd == fd);
-        loop_report(loop, source, direction);
-    }
-    return found;
-}
-
 static void select_process_events(struct loop *loop, int timeout)
 {
     struct select_state *state = loop->mechanism_state;
     int left, fd, fd_n = state->fd_n;
+    struct source *source;
 
     assert(fd_n <= FD_SETSIZE);
     state->ready[EVENT_READ] = state->watched[EVENT_READ];
@@ -120,7 +104,14 @@ static void select_process_events(struct loop *loop, int timeout)
     else if (left <= 0)
         loop_check_wait(loop, "select", left, timeout);
     for (fd = 0; fd < fd_n && left > 0; fd++)
-        left -= report_ready(loop, fd);
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
+            if (!FD_ISSET(fd, &state->ready[direction]))
+                continue;
+            left--;
+            source = source_at(&loop->sources, state->slots[fd]);
+            assert(source->in_use && source->fd == fd);
+            loop_report(loop, source, direction);
+        }
     if (left > 0)
         log_write(loop->log, LEVEL_ALERT, 0, "select() counted %d more ready than there are", left);
 }
