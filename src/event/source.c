@@ -44,23 +44,18 @@ void source_table_check(const struct source_table *table)
     }
 }
 
-static void check_event(const struct source *source, enum event_direction direction)
-{
-    const struct event *event = &source->events[direction];
-
-    assert(event->direction == direction);
-    assert(event->queue < QUEUES);
-    assert(!event->armed || event->active || (source->listening && direction == EVENT_READ));
-    assert(!event->active || source->fd != -1);
-    assert(!event->armed || source->ops->run[direction] != NULL);
-}
-
 void source_check(const struct source *source)
 {
     assert(source->in_use && source->queue < QUEUES);
     assert(source->ops != NULL && source->io != NULL);
     assert(!source->listening || source->events[EVENT_READ].armed);
     assert(!source->listening || !source->events[EVENT_READ].active);
-    check_event(source, EVENT_READ);
-    check_event(source, EVENT_WRITE);
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
+        const struct event *event = &source->events[direction];
+
+        assert(event->direction == direction && event->queue < QUEUES);
+        assert(!event->armed || event->active || (source->listening && direction == EVENT_READ));
+        assert(!event->active || source->fd != -1);
+        assert(!event->armed || source->ops->run[direction] != NULL);
+    }
 }

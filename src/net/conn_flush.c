@@ -64,15 +64,14 @@ static inline bool has_left(struct fb_conn *conn)
     return conn->source.io->flush == NULL || push_held_output(conn);
 }
 
-static bool has_conn_ended(const struct fb_conn *conn)
-{
-    return conn == NULL || (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED);
-}
-
 /* Whether both directions of the connection's pipe have ended; true without a pipe. */
 static bool both_have_ended(const struct fb_conn *conn)
 {
-    return conn->pipe == NULL || (has_conn_ended(conn) && has_conn_ended(conn_pipe_other(conn)));
+    const struct fb_conn *to = conn->pipe != NULL ? conn_pipe_other(conn) : NULL;
+
+    return conn->pipe == NULL ||
+           (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED &&
+               (to == NULL || (to->write == CONN_WRITE_ENDED && to->read == CONN_READ_ENDED)));
 }
 
 /* Whether the connection ends with a reset: aborted, or cut off by our fault. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets of a listener: listener_open() prepares them, unnoticed by clients, and
- * listener_commit() makes them listen. */
+/* The sockets of a listener: listener_open() binds, and listener_commit() makes listen. */
 #pragma once
 
 #include "net/listener.h"
@@ -8,18 +7,14 @@
 /* Creates a closed listener in the arena; NULL without memory. A unix socket has no reuseport. */
 struct listener *listener_create(
     struct arena *arena, const struct address *address, const struct listener_options *options);
-/* Opens `slots` sockets (1 without reuseport): bound, close-on-exec, non-blocking, not listening
- * yet.
+/* Opens `slots` sockets (1 without reuseport): bound, close-on-exec, non-blocking, not listening.
  *
- * - The previous holder `from` (NULL: none) has the same address. Its open sockets are adopted as
- *   they are: both listeners then name the same descriptors. More than `slots` stay, without
- *   reuseport too.
- * - One whose path is lost is not adopted: the path is bound again.
- * - Where a service manager has passed fewer sockets than reuseport asks for, the workers share
- *   them, with a warning.
- * - The path of a unix socket is removed first where a connect() to it is refused, and is an error
- *   where it is answered. The caller refuses two listeners of one configuration on the same path:
- *   before the commit the first looks unused to the second.
+ * - The open sockets of the previous holder `from` (NULL: none), of the same address, are adopted:
+ *   both listeners name the descriptors. More than `slots` stay, without reuseport too.
+ * - A lost path is bound again, and not adopted.
+ * - Workers share sockets of a service manager, fewer than reuseport asks for, with a warning.
+ * - The path of a unix socket is removed where a connect() is refused, and is an error where it is
+ *   answered. The caller refuses two listeners on a path: the first looks unused to the second.
  *
  * Returns 0, or -1 after an emerg line, with the new sockets closed again. */
 int listener_open(

@@ -192,7 +192,7 @@ static void note_change(struct loop *loop, int fd)
     state->changed_n++;
 }
 
-static int add_wanted(struct loop *loop, struct source *source, short events)
+static int devpoll_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct devpoll_state *state = loop->mechanism_state;
     uint32_t slot = source_index(&loop->sources, source);
@@ -208,7 +208,7 @@ static int add_wanted(struct loop *loop, struct source *source, short events)
     }
     entry->slot = slot;
     entry->generation = source->generation;
-    entry->wanted |= events;
+    entry->wanted |= loop_poll_flag(direction);
     note_change(loop, source->fd);
     return 0;
 }
@@ -223,11 +223,6 @@ static void drop_wanted(struct loop *loop, struct source *source, short events)
         return; /* the descriptor was closed, and belongs to a newer source */
     state->entries[source->fd].wanted &= (short)~events;
     note_change(loop, source->fd);
-}
-
-static int devpoll_add(struct loop *loop, struct source *source, enum event_direction direction)
-{
-    return add_wanted(loop, source, loop_poll_flag(direction));
 }
 
 static int devpoll_del(struct loop *loop, struct source *source, enum event_direction direction)
@@ -266,28 +261,6 @@ static void report_pollfd(struct loop *loop, const struct pollfd *event)
     loop_report_polled(loop, source, revents, wanted);
 }
 
-/* Reports n events, and clears them: an entry not filled in by a later wait is noticed. */
-static void report_pollfds(struct loop *loop, int n)
-{
-    struct devpoll_state *state = loop->mechanism_state;
-    int in_vain = 0;
-
-    for (int i = 0; i < n && i < state->events_max; i++) {
-        struct pollfd event = state->events[i];
-
-        state->events[i].fd = -1;
-        if (event.fd == -1)
-            in_vain++;
-        else
-            report_pollfd(loop, &event);
-    }
-    if (n > state->events_max)
-        in_vain += n - state->events_max;
-    if (in_vain > 0)
-        log_write(loop->log, LEVEL_ALERT, 0,
-            DEVICE ": ioctl() counted %d more ready than there are", in_vain);
-}
-
 static void devpoll_process_events(struct loop *loop, int timeout)
 {
     struct devpoll_state *state = loop->mechanism_state;
@@ -297,17 +270,26 @@ static void devpoll_process_events(struct loop *loop, int timeout)
         .dp_timeout = timeout,
     };
     sigset_t blocked;
-    int n;
+    int n, in_vain;
 
     if (state->first_changed != -1 && !update_set(loop))
         return;
     loop_let_signals(loop, &blocked);
     n = ioctl(loop->mechanism_fd, DP_POLL, &wait);
     loop_hold_signals(loop, &blocked);
-    if (n > 0)
-        report_pollfds(loop, n);
-    else
+    if (n <= 0)
         loop_check_wait(loop, DEVICE ": ioctl", n, timeout);
+    in_vain = n > state->events_max ? n - state->events_max : 0;
+    for (int i = 0; i < n && i < state->events_max; i++) {
+        struct pollfd event = state->events[i];
+
+        state->events[i].fd = -1; /* to notice an entry that a later wait does not fill in */
+        in_vain += event.fd == -1;
+        report_pollfd(loop, &event);
+    }
+    if (in_vain > 0)
+        log_write(loop->log, LEVEL_ALERT, 0,
+            DEVICE ": ioctl() counted %d more ready than there are", in_vain);
 }
 
 const struct mechanism mechanism_devpoll = {

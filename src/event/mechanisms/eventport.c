@@ -174,38 +174,28 @@ static int eventport_notify(struct loop *loop)
     return -1;
 }
 
-/* Associates a listed source for armed directions without a posted event; sets *done, whether the
- * source may leave the list. False without the association. */
-static bool renew_association(struct loop *loop, struct source *source, bool *done)
-{
-    const struct eventport_state *state = loop->mechanism_state;
-    short needed = 0;
-
-    *done = true;
-    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
-        const struct event *event = &source->events[direction];
-
-        if (event->armed && event->queue == QUEUE_NONE)
-            needed |= loop_poll_flag(direction);
-        else if (event->armed)
-            *done = false; /* look again when the event has run */
-    }
-    if ((needed & ~state->associated[source_index(&loop->sources, source)]) == 0)
-        return true;
-    return associate(loop, source, needed) == 0;
-}
-
-/* Renews the associations of the list. Returns the wait's time: refusals are tried again. */
+/* Associates the listed sources for armed directions without a posted event. Returns the wait's
+ * time: refusals are tried again. */
 static int renew_associations(struct loop *loop, int timeout)
 {
     struct eventport_state *state = loop->mechanism_state;
-    bool done;
 
     for (uint32_t i = state->pending_n; i-- > 0;) { /* the last source may take a freed place */
         struct source *source = source_at(&loop->sources, state->pending[i]);
+        short needed = 0;
+        bool done = true;
 
         assert(source->in_use && source->position == i + 1);
-        if (renew_association(loop, source, &done)) {
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
+            const struct event *event = &source->events[direction];
+
+            if (event->armed && event->queue == QUEUE_NONE)
+                needed |= loop_poll_flag(direction);
+            else if (event->armed)
+                done = false; /* look again when the event has run */
+        }
+        if ((needed & ~state->associated[state->pending[i]]) == 0 ||
+            associate(loop, source, needed) == 0) {
             if (done)
                 unlist_pending(loop, source);
             continue;
