@@ -15,10 +15,8 @@ typedef void (*id_timer_expired)(struct loop *loop, struct timer *expired);
 /* Sets or moves a timer: expiry in `ms`, at least 1. -1 without memory, and nothing changes. */
 int id_timers_set(struct id_timers *owner, struct loop *loop, const struct memory *memory,
     id_timer_expired expired, uint32_t id, uint64_t ms);
-/* Forgets the timer with the id, if any. */
 void id_timers_cancel(
     struct id_timers *owner, struct loop *loop, const struct memory *memory, uint32_t id);
-/* Forgets all. */
 void id_timers_clear(struct id_timers *owner, struct loop *loop, const struct memory *memory);
 /* Returns the owner of a timer that is given to the function above. */
 struct id_timers *id_timers_owner(struct timer *expired);

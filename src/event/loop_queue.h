@@ -74,7 +74,6 @@ static inline bool loop_owns(const struct loop *loop, const struct source *sourc
 
 /* Inline, because every turn and every event runs through here: */
 
-/* Reads the loop's clock. */
 static inline void loop_read_clock(struct loop *loop)
 {
     if (unlikely(loop->mechanism->read_clock != NULL))
@@ -122,7 +121,6 @@ static inline bool loop_will_run(const struct event *event)
     return event->queue == QUEUE_FOUND || event->queue == QUEUE_NORMAL;
 }
 
-/* Whether no event of a queue is posted. */
 static inline bool loop_is_empty(const struct loop *loop, enum event_queue queue)
 {
     return TAILQ_EMPTY(&loop->queues[queue]) &&

@@ -107,7 +107,5 @@ extern const struct mechanism *const mechanism_table[];
 const struct mechanism *mechanism_find(const char *name);
 /* Whether this kernel has the mechanism; false with errno. */
 bool mechanism_available(const struct mechanism *mechanism);
-/* The initial values of a mechanism's directives. */
 struct mechanism_values mechanism_defaults(const struct mechanism *mechanism);
-/* Asserts that all operations exist, and checks initial values against the limits. */
 void mechanism_check(const struct mechanism *mechanism);

@@ -75,7 +75,6 @@ struct source_table {
 /* Maps n slots of `stride` bytes; -1 with errno. */
 int source_table_init(struct source_table *table, uint32_t n, size_t stride);
 void source_table_done(struct source_table *table);
-/* Asserts the invariants of a table, and of a source in use. */
 void source_table_check(const struct source_table *table);
 void source_check(const struct source *source);
 

@@ -7,7 +7,6 @@
 /* Arms a direction. The event of a ready source is posted by loop_post_soon(): no second edge would
  * come. -1 with errno where the mechanism refuses (no memory). */
 int source_arm(struct loop *loop, struct source *source, enum event_direction direction);
-/* Pauses an armed direction. */
 void source_disarm_armed(struct loop *loop, struct source *source, enum event_direction direction);
 /* Pauses a direction; costs no system call where events are edges. */
 static inline void source_disarm(
@@ -16,7 +15,6 @@ static inline void source_disarm(
     if (source->events[direction].armed)
         source_disarm_armed(loop, source, direction);
 }
-/* Arms both directions at once. */
 int source_arm_both(struct loop *loop, struct source *source);
 /* Start and end watching a listener; `exclusive`: the kernel wakes a single waiting worker. */
 int source_arm_listener(struct loop *loop, struct source *source, bool exclusive);

@@ -55,7 +55,6 @@ void chunk_pool_init(struct chunk_pool *pool, const struct memory *memory);
 void chunk_pool_done(struct chunk_pool *pool);
 /* Runs the release functions of freed REF chunks, in the order in which the chunks were freed. */
 NOINLINE void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbeat);
-/* Asserts that lists and counts agree. */
 void chunk_pool_check(const struct chunk_pool *pool);
 /* Makes an empty chunk of its own memory with at least `room`; NULL without memory. */
 struct chunk *chunk_create(struct chunk_pool *pool, size_t room);
@@ -64,7 +63,6 @@ struct chunk *chunk_create_foreign(
     struct chunk_pool *pool, enum chunk_kind kind, const uint8_t *p, size_t n);
 /* Frees a chunk, and closes its file; the release function of a REF runs later. */
 void chunk_free(struct chunk_pool *pool, struct chunk *chunk);
-/* Asserts what holds for each chunk. */
 void chunk_check(const struct chunk *chunk);
 /* Takes n bytes of an arena, a list of chunks from NULL on; aligned for any type; NULL without
  * memory. With `exact` the bytes end at a block's end, so that a sanitizer sees overruns. */

@@ -17,7 +17,6 @@ void conn_log(const struct fb_conn *conn, enum log_level level, int error, const
     PRINTF_FORMAT(4, 5);
 void conn_vlog(
     const struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args);
-/* Logs a system call's failure to move bytes. */
 void conn_log_failed(
     const struct fb_conn *conn, enum log_transfer transfer, int error, const char *call);
 /* Fills in the connection's part of a line; `client` is the room for its text. */

@@ -72,7 +72,6 @@ static inline void conn_set_read(struct fb_conn *conn, enum conn_read read)
 }
 
 void conn_set_write(struct fb_conn *conn, enum conn_write write);
-/* Returns the reason of a failure for an errno. */
 fb_reason conn_reason_of(int error);
 /* Tells the owner of the first errno. */
 void conn_tell_failed(struct fb_conn *conn, int error);
@@ -122,7 +121,6 @@ static inline enum conn_activity conn_activity(const struct fb_conn *conn)
     return conn->in != NULL ? CONN_READING : CONN_WAITING;
 }
 
-/* Counts the client by its activity. */
 static inline void conn_count(struct fb_conn *conn)
 {
     enum conn_activity activity = conn_activity(conn);

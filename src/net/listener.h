@@ -91,7 +91,6 @@ static inline bool listener_has(const struct listener *listener, int fd)
     return false;
 }
 
-/* Whether one of its sockets is open. */
 static inline bool listener_is_open(const struct listener *listener)
 {
     for (unsigned i = 0; i < listener->fd_n; i++)

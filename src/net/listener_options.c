@@ -133,21 +133,13 @@ void listener_take_record(struct listener *listener, const struct listener *from
         *listener->recorded = *from->recorded;
 }
 
-/* Restores a buffer's size, also a default (not `was_locked`); returns whether it differed. */
-static bool restore_buffer(const struct listener *listener, int fd, const struct os_option *option,
-    int size, bool was_locked, struct log *log)
-{
-    assert(size > 0);
-    if (was_locked && listener_option_of(fd, option) == size)
-        return false;
-    set_listener_option(listener, fd, option, size / 2, log); /* the kernel shows the double */
-    return true;
-}
-
-/* Gives buffers without a configured size back to the kernel. */
+/* Gives buffers without a configured size back to the kernel, or the size of an untouched socket. */
 static void restore_buffers(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
+    const struct os_option *const options[] = { OPTION(SOL_SOCKET, SO_RCVBUF),
+        OPTION(SOL_SOCKET, SO_SNDBUF) };
+    const int locks[] = { OS_RCVBUF_LOCK, OS_SNDBUF_LOCK };
     int locked = listener_option_of(fd, &os_option_buf_lock), free = locked;
     const struct listener_untouched *values;
 
@@ -156,17 +148,19 @@ static void restore_buffers(
     if (listener->options.sndbuf != 0)
         free &= ~OS_SNDBUF_LOCK;
     values = free != 0 ? values_to_restore(listener, system) : NULL;
-    if (values == NULL)
-        return;
-    if (free & OS_RCVBUF_LOCK)
-        system->changed += restore_buffer(listener, fd, OPTION(SOL_SOCKET, SO_RCVBUF),
-            values->rcvbuf, values->buf_lock & OS_RCVBUF_LOCK, log);
-    if (free & OS_SNDBUF_LOCK)
-        system->changed += restore_buffer(listener, fd, OPTION(SOL_SOCKET, SO_SNDBUF),
-            values->sndbuf, values->buf_lock & OS_SNDBUF_LOCK, log);
-    free &= ~values->buf_lock;
-    if (free != 0)
-        set_listener_option(listener, fd, &os_option_buf_lock, locked & ~free, log);
+    for (size_t i = 0; values != NULL && i < countof(options); i++) {
+        int size = i == 0 ? values->rcvbuf : values->sndbuf;
+
+        if ((free & locks[i]) == 0 ||
+            ((values->buf_lock & locks[i]) && listener_option_of(fd, options[i]) == size))
+            continue;
+        assert(size > 0);
+        set_listener_option(listener, fd, options[i], size / 2, log); /* shown doubled */
+        system->changed++;
+    }
+    if (values != NULL && (free & ~values->buf_lock) != 0)
+        set_listener_option(
+            listener, fd, &os_option_buf_lock, locked & ~(free & ~values->buf_lock), log);
 }
 
 /* Sets options without a directive to earlier values. */

@@ -139,7 +139,6 @@ static inline bool net_lacks_slots(const struct net *net, uint32_t n)
     return net->connection_n + net->reserved + n > net->connections_max;
 }
 
-/* Whether no other connection can be made. */
 static inline bool net_is_full(const struct net *net)
 {
     return net->connection_n + net->reserved >= net->connections_max + net->overdraft;
@@ -156,7 +155,6 @@ static inline void net_lend_slot(struct net *net)
     net->overdraft += net->overdraft < NET_OVERDRAFT;
 }
 
-/* Takes the next block of numbers for connections. */
 void net_take_numbers(struct net *net);
 /* Returns a new connection's number, unique among workers. */
 static inline uint64_t net_next_number(struct net *net)

@@ -119,7 +119,6 @@ int ring_enter(struct ring *ring, int timeout, const sigset_t *mask);
 struct ring_watch *ring_watch_get(struct ring *ring, struct source *source);
 /* Gives a watch back after the kernel's last operation. */
 void ring_watch_put(struct ring *ring, struct ring_watch *watch);
-/* Asserts the invariants of the ring between two waits. */
 void ring_check(const struct ring *ring);
 /* Makes n buffers and gives all to the kernel; -1 with errno. */
 int ring_buffers_init(struct ring *ring, unsigned n);
@@ -157,7 +156,6 @@ static inline struct ring *ring_of_loop(const struct loop *loop)
     return ring;
 }
 
-/* Returns the watch of a source; NULL: none. */
 static inline struct ring_watch *ring_watch_of(struct ring *ring, const struct source *source)
 {
     return source->position == 0 ? NULL : &ring->watches[source->position - 1];
