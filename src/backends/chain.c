@@ -12,46 +12,45 @@
 #include "session/phases.h"
 #include "session/record.h"
 #include "session/session.h"
-#include "shm/siphash.h"
 
 #include <string.h>
 
 #define OTHER_MS 60000
 
-/* The addresses of a connection, known at both ends. */
-struct ends {
-    uint8_t from[16]; /* IPv6, or IPv4 mapped into it */
-    in_port_t from_port, to_port;
-};
-
-static void get_host(const struct address *address, uint8_t host[16])
+static void get_host(const struct conn_peer *peer, uint8_t host[16])
 {
     static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-    if (address->any.sa_family == AF_INET6) {
-        memcpy(host, &address->in6.sin6_addr, 16);
+    if (peer->family == AF_INET6) {
+        memcpy(host, &peer->in6, 16);
         return;
     }
     memcpy(host, mapped, sizeof(mapped));
-    memcpy(host + sizeof(mapped), &address->in.sin_addr, 4);
+    memcpy(host + sizeof(mapped), &peer->in, 4);
 }
 
-static uint64_t hash(const void *bytes, size_t n)
+static uint64_t mix_word(uint64_t word)
 {
-    static const uint64_t key[2]; /* peers choose none of these bytes */
-
-    return siphash(key, bytes, n);
+    word *= UINT64_C(0x9e3779b97f4a7c15);
+    return word ^ word >> 32;
 }
 
-static uint64_t key_of(const struct address *from, in_port_t to_port)
+static uint64_t hash_host(const uint8_t host[16])
 {
-    struct ends ends;
+    uint64_t words[2];
 
-    memset(&ends, 0, sizeof(ends));
-    get_host(from, ends.from);
-    ends.from_port = address_port(from);
-    ends.to_port = to_port;
-    return hash(&ends, sizeof(ends));
+    memcpy(words, host, sizeof(words));
+    return mix_word(mix_word(words[0]) ^ words[1]);
+}
+
+/* Hashes the addresses of a connection, known at both ends. Two connections at once have different
+ * addresses, and a client that makes two hashes equal only hides a chain from itself. */
+static uint64_t hash_ends(const struct conn_peer *from, in_port_t to_port)
+{
+    uint8_t host[16];
+
+    get_host(from, host);
+    return mix_word(hash_host(host) ^ ((uint64_t)from->port << 16 | to_port));
 }
 
 static bool is_loopback(const uint8_t host[16])
@@ -104,69 +103,55 @@ static COLD bool follow_chain(struct fb_conn *conn, uint32_t chain)
 bool chain_begin(struct fb_conn *conn)
 {
     const struct chain_use *use = &stream_of(conn)->chains;
-    struct address peer;
     uint32_t chain;
     uint64_t key;
 
     assert(!conn->outgoing);
     if (use->table == NULL || conn->peer.family == AF_UNIX)
         return true;
-    conn_peer_address(conn, &peer);
-    key = key_of(&peer, address_port(&session_binding_of(conn)->address));
+    key = hash_ends(&conn->peer, address_port(&session_binding_of(conn)->address));
     chain = chains_take(use->table, key, use->tag, conn->net->loop.clock.mono_ms);
     return likely(chain == 0) || follow_chain(conn, chain);
 }
 
 /* ---- A connection to a server ---- */
 
-static bool is_known_other(const struct chain_use *use, const struct address *to, uint64_t now_ms)
+/* Whether the connection goes to this host. */
+static bool is_to_this_host(
+    struct chain_use *use, const struct fb_conn *server, struct conn_peer *local, uint64_t now_ms)
 {
-    uint8_t host[16];
-    uint64_t other;
-
-    get_host(to, host);
-    other = hash(host, sizeof(host));
-    return use->others[other % CHAIN_OTHERS].address == other &&
-           now_ms < use->others[other % CHAIN_OTHERS].until_ms;
-}
-
-static void note_other(struct chain_use *use, const uint8_t host[16], uint64_t now_ms)
-{
-    uint64_t other = hash(host, 16);
-
-    use->others[other % CHAIN_OTHERS].address = other;
-    use->others[other % CHAIN_OTHERS].until_ms = now_ms + OTHER_MS;
-}
-
-/* Whether the connection goes to this host; `local` is the source address. */
-static bool is_ours(
-    struct chain_use *use, const struct address *to, const struct address *local, uint64_t now_ms)
-{
+    struct address address = { .length = sizeof(address.un) };
     uint8_t host[16], local_host[16];
+    struct chain_other *other;
+    uint64_t hash;
 
-    get_host(to, host);
+    get_host(&server->peer, host);
+    hash = hash_host(host);
+    other = &use->others[hash % CHAIN_OTHERS];
+    if ((other->host == hash && now_ms < other->until_ms) ||
+        server->source.io->name(&server->source, &address.any, &address.length) == -1 ||
+        address.any.sa_family != server->peer.family)
+        return false;
+    conn_peer_set(local, &address.any);
     get_host(local, local_host);
     if (memcmp(host, local_host, sizeof(host)) == 0 ||
         (is_loopback(host) && is_loopback(local_host)))
         return true;
-    note_other(use, host, now_ms);
+    *other = (struct chain_other) { .host = hash, .until_ms = now_ms + OTHER_MS };
     return false;
 }
 
-COLD void chain_note(struct fb_conn *client, struct fb_conn *server, const struct fb_target *target)
+COLD void chain_note(struct fb_conn *client, const struct fb_conn *server)
 {
     struct chain_use *use = &stream_of(client)->chains;
     const struct session_record *record = session_record_of(client);
-    struct address local = { .length = sizeof(local.un) };
     uint64_t now = client->net->loop.clock.mono_ms;
     uint32_t chain = record != NULL ? record->chain : 0;
+    struct conn_peer local;
 
     assert(server->outgoing && use->table != NULL);
-    if (client->outgoing || server->source.fd == -1 || is_known_other(use, &target->address, now) ||
-        server->source.io->name(&server->source, &local.any, &local.length) == -1 ||
-        local.any.sa_family != target->address.any.sa_family ||
-        !is_ours(use, &target->address, &local, now))
+    if (client->outgoing || server->source.fd == -1 || !is_to_this_host(use, server, &local, now))
         return;
     chain = use->binding_n > CHAIN_BITS ? chain + 1 : chain | session_binding_of(client)->chain;
-    chains_put(use->table, key_of(&local, address_port(&target->address)), use->tag, chain, now);
+    chains_put(use->table, hash_ends(&local, ntohs(server->peer.port)), use->tag, chain, now);
 }

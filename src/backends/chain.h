@@ -14,8 +14,8 @@ void chain_init(struct stream *stream, const struct stream_settings *settings, u
 /* Begins a client's session; false: the chain is a circle, and the client is closed after a line in
  * the log. */
 bool chain_begin(struct fb_conn *conn);
-/* A connection to a server was begun for the client. */
-void chain_note(struct fb_conn *client, struct fb_conn *server, const struct fb_target *target);
+/* Notes the chain of a connection begun for the client, to a port of ours. */
+void chain_note(struct fb_conn *client, const struct fb_conn *server);
 
 /* Whether a connection to the address may lead to a listener of ours. */
 static inline bool chain_may_be_ours(const struct stream *stream, const struct address *address)

@@ -46,7 +46,7 @@ static inline void begin_outgoing(
     struct fb_conn *conn = outgoing->session.conn;
 
     if (owner != NULL && unlikely(chain_may_be_ours(stream, &outgoing->target->address)))
-        chain_note(session_client_of(owner), conn, outgoing->target);
+        chain_note(session_client_of(owner), conn);
     session_set_phase(conn, SESSION_NEW);
     if (!outgoing->session.waits && unlikely(conn_lacks_descriptor(conn)))
         idle_reclaim(stream, owner, "descriptors are not enough");
@@ -72,12 +72,13 @@ static NOINLINE struct fb_conn *connect_child_reused(struct fb_conn *owner,
 
 /* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need its
  * parent and target at once. */
-static inline struct fb_conn *connect_child_new(struct fb_conn *owner, struct session_conn *parent,
-    const struct fb_target *target, const fb_ops *ops, uint64_t timeout, uint8_t log_level)
+static inline struct fb_conn *connect_child_new(struct stream *stream, struct fb_conn *owner,
+    struct session_conn *parent, const struct fb_target *target, const fb_ops *ops,
+    uint64_t timeout, uint8_t log_level)
 {
     const struct address *address = &target->address;
-    struct net *net = owner->net;
-    struct session_outgoing *outgoing = session_outgoing_create(stream_of(owner));
+    struct net *net = &stream->net;
+    struct session_outgoing *outgoing = session_outgoing_create(stream);
     struct session_conn *session;
     struct fb_conn *conn;
 
@@ -89,15 +90,15 @@ static inline struct fb_conn *connect_child_new(struct fb_conn *owner, struct se
     outgoing->target = target;
     session_conn_adopt(session, parent);
     if (unlikely(net_is_full(net)))
-        make_room_for_server(stream_of(owner), owner);
+        make_room_for_server(stream, owner);
     conn = conn_connect(
         net, owner, &address->any, address->length, NULL, &session_conn_ops, owner->owner, session);
     if (unlikely(conn == NULL)) {
-        session_outgoing_discard(stream_of(owner), outgoing);
+        session_outgoing_discard(stream, outgoing);
         return NULL;
     }
     session->conn = conn;
-    begin_outgoing(stream_of(owner), owner, outgoing);
+    begin_outgoing(stream, owner, outgoing);
     conn_deadline_set(conn, timeout);
     return conn;
 }
@@ -105,7 +106,9 @@ static inline struct fb_conn *connect_child_new(struct fb_conn *owner, struct se
 struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
     const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level)
 {
-    struct session_conn *parent, *session;
+    struct stream *stream = stream_of(owner);
+    struct session_outgoing *outgoing;
+    struct session_conn *parent;
     struct fb_conn *conn = NULL;
     bool kept;
 
@@ -116,18 +119,18 @@ struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *t
     if (unlikely(parent == NULL))
         return NULL;
     kept = session_keeps_slot(owner);
-    net_reserve(owner->net, -kept);
-    if (unlikely(!TAILQ_EMPTY(&stream_of(owner)->keepalive)))
+    net_reserve(&stream->net, -kept);
+    if (unlikely(!TAILQ_EMPTY(&stream->keepalive)))
         conn = connect_child_reused(owner, parent, target, ops);
     if (likely(conn == NULL))
-        conn = connect_child_new(owner, parent, target, ops, timeout, log_level);
+        conn = connect_child_new(stream, owner, parent, target, ops, timeout, log_level);
     if (unlikely(conn == NULL)) {
-        net_reserve(owner->net, kept);
+        net_reserve(&stream->net, kept);
         return NULL;
     }
-    session = conn->session;
-    assert(session->conn == conn && session->is_child && session->maker == parent);
-    LIST_INSERT_HEAD(&parent->children, session_outgoing_of(session), sibling);
+    outgoing = session_outgoing_of(conn->session);
+    assert(outgoing->session.conn == conn && session_parent_of(&outgoing->session) == parent);
+    LIST_INSERT_HEAD(&parent->children, outgoing, sibling);
     conn->state = state;
     return conn;
 }

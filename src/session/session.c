@@ -13,6 +13,7 @@
  * Never sends or closes a connection directly within a callback; asks the connection to. */
 #include "session/session.h"
 
+#include "base/compiler.h"
 #include "net/address_parse.h"
 #include "net/conn_connect.h"
 #include "os/descriptor.h"
@@ -128,7 +129,7 @@ bool session_begin(struct fb_conn *conn)
 }
 
 /* Runs the phase handlers, makes the protocol's state; false: not yet, or the connection ends. */
-static bool admit_client(struct fb_conn *conn)
+static ALWAYS_INLINE bool admit_client(struct fb_conn *conn)
 {
     const struct server *server = session_server_of(conn);
 

@@ -44,8 +44,8 @@ struct chain_use {
     uint64_t listen_ports; /* the same as in struct stream_settings */
     uint32_t binding_n;
     uint16_t tag; /* the generation */
-    struct {
-        uint64_t address; /* its hash */
+    struct chain_other {
+        uint64_t host; /* hash of the address */
         uint64_t until_ms;
     } others[CHAIN_OTHERS];
 };

@@ -21,7 +21,8 @@ enum { TIMER_LISTENS };
 /* Room for a state of this size lies beside each connection, also beside servers'. */
 static_assert(sizeof(struct proxy) <= 8, "a proxied session has become dearer");
 
-static void begin_try(fb_conn *client, const struct proxy_worker *own);
+static void begin_try(
+    fb_conn *client, const struct proxy_worker *own, const struct proxy_conf *conf);
 
 static void fail(fb_conn *client, uint32_t status)
 {
@@ -100,7 +101,7 @@ static void server_failed(fb_conn *server, fb_conn *client, struct proxy *proxy)
     own->upstreams->end(client, server, FB_TRY_FAILED);
     proxy->failed++;
     if (may_try_again(client, proxy))
-        begin_try(client, own);
+        begin_try(client, own, fb_conf_of(client));
     else
         fail(client, 502);
 }
@@ -129,7 +130,7 @@ static void server_not_reached(fb_conn *server, fb_conn *client, struct proxy *p
     own->upstreams->end(client, server, has_address ? FB_TRY_UNUSED : FB_TRY_SKIPPED);
     proxy->failed += !has_address;
     if (has_address || may_try_again(client, proxy))
-        begin_try(client, own);
+        begin_try(client, own, fb_conf_of(client));
     else
         fail(client, 500);
 }
@@ -237,9 +238,9 @@ static void chosen(fb_conn *client, void *state, fb_choice choice, const fb_try 
     follow_choice(client, fb_worker_state(client), fb_conf_of(client), choice, run);
 }
 
-static void begin_try(fb_conn *client, const struct proxy_worker *own)
+static void begin_try(
+    fb_conn *client, const struct proxy_worker *own, const struct proxy_conf *conf)
 {
-    const struct proxy_conf *conf = fb_conf_of(client);
     const fb_try *run;
     fb_choice choice = own->upstreams->choose(client, conf->upstream, chosen, &run);
 
@@ -251,13 +252,12 @@ static void begin_try(fb_conn *client, const struct proxy_worker *own)
 
 /* ---- Before the first try ---- */
 
-static void begin_session(fb_conn *client)
+/* Stops a client that was listened to, and begins the first try. */
+static void end_listening(fb_conn *client, struct proxy *proxy)
 {
-    struct proxy *proxy = fb_state_of(client);
-
     proxy->listens = false;
     fb_stop(client);
-    begin_try(client, fb_worker_state(client));
+    begin_try(client, fb_worker_state(client), fb_conf_of(client));
 }
 
 /* Whether a silent client may have gone: sessions end without a byte. In a circle of servers of two
@@ -279,7 +279,8 @@ static int session_opened(fb_conn *client, void *state)
     if (conf->bind.n > 1)
         proxy_bind_begin(client);
     if (!is_wary(own, conf)) {
-        begin_session(client);
+        fb_stop(client);
+        begin_try(client, own, conf);
         return 0;
     }
     proxy->listens = true;
@@ -290,22 +291,22 @@ static int session_opened(fb_conn *client, void *state)
 /* Begins with a client that has sent bytes, left for the server. */
 static size_t session_data(fb_conn *client, void *state, fb_bytes in)
 {
-    const struct proxy *proxy = state;
+    struct proxy *proxy = state;
 
     (void)in;
     if (!proxy->listens)
         return 0;
     fb_timer_cancel(client, TIMER_LISTENS);
-    begin_session(client);
+    end_listening(client, proxy);
     return 0;
 }
 
 static void session_timer(fb_conn *client, void *state, uint32_t id)
 {
-    const struct proxy *proxy = state;
+    struct proxy *proxy = state;
 
     if (id == TIMER_LISTENS && proxy->listens)
-        begin_session(client);
+        end_listening(client, proxy);
 }
 
 const fb_ops proxy_session_ops = {
