@@ -1,213 +1,72 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules of access as ranges of addresses with one verdict each: a look-up is a binary search.
- *
- * Responsible for giving a range the verdict of its first rule. Relies on blocks being apart, or
- * nested. Invariant: a table's ranges are in the order of addresses, the first begins with the
- * lowest address, and a range ends where the next begins. */
+/* Reads `allow` and `deny`, and judges clients. The rules of a family become a table of addresses,
+ * made once for all servers that share the rules. Relies on blocks being apart, or nested. Warns
+ * where a rule is not taken as written. */
 #include "features/access/access.h"
 
 #include "base/check.h"
+#include "features/features.h"
+#include "features/geo/geo_tree.h"
+#include "net/address_parse.h"
 #include "net/conn_log.h"
-#include "session/phases.h"
+#include "settings/set_value.h"
 
-#include <arpa/inet.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define BITS_MOST 128
-
-/* An address as a number. */
-struct number {
-    uint64_t high, low;
-};
-
-struct range {
-    struct number first;
-    bool allows;
-};
-
-struct table {
-    const struct range *ranges;
-    unsigned n; /* 0: no rule is about these addresses */
-};
+/* Text of the addresses without a rule. A rule has twice its number, and 1 for `allow`. */
+#define ALLOWED 1
 
 struct access {
-    struct table in, in6;
+    struct geo_table in, in6; /* n = 0: no rule is about these addresses */
     bool allows_unix;
 };
 
-/* A rule while its table is built. */
-struct span {
-    struct number first, last;
-    unsigned order; /* in the configuration */
-    bool allows;
-};
-
-static int compare_numbers(struct number a, struct number b)
+static bool rule_is_for(const struct access_rule *rule, sa_family_t family)
 {
-    if (a.high != b.high)
-        return a.high < b.high ? -1 : 1;
-    return (a.low > b.low) - (a.low < b.low);
+    return rule->block.address.any.sa_family == family ||
+           rule->block.address.any.sa_family == AF_UNSPEC;
 }
 
-static struct number number_of_in(struct in_addr in)
-{
-    return (struct number) { .low = ntohl(in.s_addr) };
-}
-
-static struct number number_of_in6(const struct in6_addr *in6)
-{
-    struct number number = { 0 };
-
-    for (unsigned i = 0; i < 8; i++) {
-        number.high = number.high << 8 | in6->s6_addr[i];
-        number.low = number.low << 8 | in6->s6_addr[8 + i];
-    }
-    return number;
-}
-
-/* Returns the number whose lowest bits are set. */
-static struct number low_bits(unsigned bits)
-{
-    struct number number = { 0 };
-
-    assert(bits <= BITS_MOST);
-    if (bits >= 64)
-        number.high = bits == 128 ? UINT64_MAX : (UINT64_C(1) << (bits - 64)) - 1;
-    number.low = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-    return number;
-}
-
-/* Returns the range of a rule among the addresses of a family, which have so many bits. */
-static struct span span_of(const struct access_rule *rule, unsigned bits)
+/* Adds a rule for the addresses of the tree's family; the earlier of two rules for a block holds.
+ * -1 without memory. */
+static int add_rule(struct geo_tree *tree, const struct access_rule *rule, uint32_t number)
 {
     const struct address *address = &rule->block.address;
-    struct span span = { .allows = rule->allows };
-    struct number mask = low_bits(bits);
+    struct geo_address first = { 0, 0 };
+    unsigned bits = tree->is_v6 ? 128 : 32;
+    uint32_t text = number << 1 | rule->allows, old;
+    enum geo_added added;
 
     if (address->any.sa_family != AF_UNSPEC) {
-        mask = low_bits(bits - rule->block.bits);
-        span.first = address->any.sa_family == AF_INET ? number_of_in(address->in.sin_addr)
-                                                       : number_of_in6(&address->in6.sin6_addr);
+        first = tree->is_v6 ? geo_address_of(&address->in6.sin6_addr, 16)
+                            : geo_address_of(&address->in.sin_addr, 4);
+        bits -= rule->block.bits;
     }
-    assert((span.first.high & mask.high) == 0 && (span.first.low & mask.low) == 0);
-    span.last.high = span.first.high | mask.high;
-    span.last.low = span.first.low | mask.low;
-    return span;
-}
-
-/* Orders spans by first address, the wider span first. */
-static int compare_spans(const void *a, const void *b)
-{
-    const struct span *x = a, *y = b;
-    int result = compare_numbers(x->first, y->first);
-
-    if (result == 0)
-        result = compare_numbers(y->last, x->last);
-    return result != 0 ? result : (x->order > y->order) - (x->order < y->order);
-}
-
-/* A table in building, and the spans around the address reached so far, the innermost last. Each
- * has the verdict of the first rule among itself and the spans around. */
-struct building {
-    struct range *ranges;
-    unsigned n;
-    struct span around[BITS_MOST + 1];
-    unsigned around_n;
-};
-
-/* Ends the last range where a verdict begins. */
-static void begin_range(struct building *building, struct number first, bool allows)
-{
-    unsigned n = building->n;
-
-    if (n > 0 && compare_numbers(building->ranges[n - 1].first, first) == 0)
-        n--;
-    if (n == 0 || building->ranges[n - 1].allows != allows)
-        building->ranges[n++] = (struct range) { .first = first, .allows = allows };
-    assert(n > 0);
-    building->n = n;
-}
-
-/* Leaves the innermost span, up to the last address of all. */
-static void leave_span(struct building *building, struct number end)
-{
-    struct number next = building->around[--building->around_n].last;
-    unsigned n = building->around_n;
-
-    if (compare_numbers(next, end) == 0)
-        return;
-    next.high += ++next.low == 0;
-    begin_range(building, next, n == 0 || building->around[n - 1].allows);
-}
-
-static void enter_span(struct building *building, struct span span)
-{
-    const struct span *around = NULL;
-
-    if (building->around_n > 0)
-        around = &building->around[building->around_n - 1];
-    if (around != NULL && compare_numbers(around->first, span.first) == 0 &&
-        compare_numbers(around->last, span.last) == 0)
-        return; /* the same block, of a later rule */
-    if (around != NULL && around->order < span.order) {
-        span.order = around->order;
-        span.allows = around->allows;
-    }
-    assert(building->around_n < countof(building->around));
-    building->around[building->around_n++] = span;
-    begin_range(building, span.first, span.allows);
-}
-
-/* Makes the ranges of sorted spans. */
-static void build_ranges(
-    struct building *building, const struct span *spans, unsigned n, struct number end)
-{
-    begin_range(building, (struct number) { 0 }, true);
-    for (unsigned i = 0; i < n; i++) {
-        while (building->around_n > 0 &&
-               compare_numbers(building->around[building->around_n - 1].last, spans[i].first) < 0)
-            leave_span(building, end);
-        enter_span(building, spans[i]);
-    }
-    while (building->around_n > 0)
-        leave_span(building, end);
+    assert(geo_address_compare(first, geo_address_fill(first, bits, false)) == 0);
+    added = geo_tree_add_network(tree, first, geo_address_fill(first, bits, true), text, &old);
+    if (added == GEO_REPLACED)
+        geo_tree_add_network(tree, first, geo_address_fill(first, bits, true), old, &text);
+    return added == GEO_NO_MEMORY ? -1 : 0;
 }
 
 /* Builds the table of a family's rules; -1 without memory. */
 static int build_table(struct arena *arena, const struct access_rules *rules, sa_family_t family,
-    unsigned bits, struct table *table)
+    struct geo_table *table)
 {
-    struct building building = { .n = 0 };
+    struct geo_tree tree = {
+        .arena = arena_create(), .is_v6 = family == AF_INET6, .least_holds = true
+    };
     const struct access_rule *rule;
-    struct span *spans;
-    unsigned n = 0, i = 0;
+    uint32_t n = 0;
+    int rc = tree.arena != NULL ? 0 : -1;
 
     STAILQ_FOREACH (rule, rules, link)
-        n += rule->block.address.any.sa_family == family ||
-             rule->block.address.any.sa_family == AF_UNSPEC;
-    if (n == 0)
-        return 0;
-    building.ranges = arena_alloc(arena, (2 * (size_t)n + 1) * sizeof(*building.ranges));
-    spans = calloc(n, sizeof(*spans));
-    if (building.ranges == NULL || spans == NULL) {
-        free(spans);
-        return -1;
-    }
-    STAILQ_FOREACH (rule, rules, link) {
-        if (rule->block.address.any.sa_family != family &&
-            rule->block.address.any.sa_family != AF_UNSPEC)
-            continue;
-        spans[i] = span_of(rule, bits);
-        spans[i].order = i;
-        i++;
-    }
-    qsort(spans, n, sizeof(*spans), compare_spans);
-    build_ranges(&building, spans, n, low_bits(bits));
-    free(spans);
-    assert(i == n && building.n > 0 && building.n <= 2 * n + 1);
-    *table = (struct table) { .ranges = building.ranges, .n = building.n };
-    return 0;
+        if (rc == 0 && rule_is_for(rule, family))
+            rc = add_rule(&tree, rule, n++);
+    if (rc == 0 && n > 0)
+        rc = geo_tree_finish(&tree, ALLOWED, arena, table);
+    arena_destroy(&tree.arena);
+    return rc;
 }
 
 static bool allows_unix(const struct access_rules *rules)
@@ -215,8 +74,7 @@ static bool allows_unix(const struct access_rules *rules)
     const struct access_rule *rule;
 
     STAILQ_FOREACH (rule, rules, link)
-        if (rule->block.address.any.sa_family == AF_UNIX ||
-            rule->block.address.any.sa_family == AF_UNSPEC)
+        if (rule_is_for(rule, AF_UNIX))
             return rule->allows;
     return true;
 }
@@ -226,52 +84,36 @@ const struct access *access_build(struct arena *arena, const struct access_rules
     struct access *access = arena_alloc(arena, sizeof(*access));
 
     assert(!STAILQ_EMPTY(rules));
-    if (access == NULL || build_table(arena, rules, AF_INET, 32, &access->in) == -1 ||
-        build_table(arena, rules, AF_INET6, 128, &access->in6) == -1)
+    if (access == NULL || build_table(arena, rules, AF_INET, &access->in) == -1 ||
+        build_table(arena, rules, AF_INET6, &access->in6) == -1)
         return NULL;
     access->allows_unix = allows_unix(rules);
     return access;
 }
 
-/* Finds the range of the address, and returns the verdict. */
-static bool table_allows(const struct table *table, struct number address)
+static bool table_allows(const struct geo_table *table, const void *bytes, size_t n)
 {
-    unsigned least = 0, beyond = table->n;
-
-    if (table->n == 0)
-        return true;
-    assert(table->ranges[0].first.high == 0 && table->ranges[0].first.low == 0);
-    while (beyond - least > 1) {
-        unsigned middle = least + (beyond - least) / 2;
-
-        if (compare_numbers(table->ranges[middle].first, address) <= 0)
-            least = middle;
-        else
-            beyond = middle;
-    }
-    return table->ranges[least].allows;
+    return table->n == 0 || (geo_table_find(table, geo_address_of(bytes, n)) & ALLOWED) != 0;
 }
 
 bool access_allows(const struct access *access, const struct sockaddr *client)
 {
-    const struct sockaddr_in6 *in6 = (const void *)client;
-    struct in_addr in;
+    const struct in6_addr *in6 = &((const struct sockaddr_in6 *)client)->sin6_addr;
 
     switch (client->sa_family) {
     case AF_INET:
-        return table_allows(
-            &access->in, number_of_in(((const struct sockaddr_in *)client)->sin_addr));
+        return table_allows(&access->in, &((const struct sockaddr_in *)client)->sin_addr, 4);
     case AF_INET6:
-        if (access->in.n == 0 || !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-            return table_allows(&access->in6, number_of_in6(&in6->sin6_addr));
-        memcpy(&in, &in6->sin6_addr.s6_addr[12], sizeof(in));
-        return table_allows(&access->in, number_of_in(in));
+        if (access->in.n == 0 || !IN6_IS_ADDR_V4MAPPED(in6))
+            return table_allows(&access->in6, in6, 16);
+        return table_allows(&access->in, in6->s6_addr + 12, 4);
     default:
         return access->allows_unix;
     }
 }
 
-unsigned access_run(struct fb_conn *conn, const void *access)
+/* Handles the phase of access: 403 and a line in the log where the client is denied. */
+static unsigned run_rules(struct fb_conn *conn, const void *access)
 {
     struct address client;
 
@@ -281,3 +123,93 @@ unsigned access_run(struct fb_conn *conn, const void *access)
     conn_log(conn, LEVEL_ERROR, 0, "access forbidden by rule while initializing session");
     return STATUS_FORBIDDEN;
 }
+
+/* ---- The directives ---- */
+
+#define NO_ADDRESS "expected an address, a CIDR block, \"unix:\" or \"all\""
+
+/* Reads the argument of a rule; -1 after a report. */
+static int set_block(
+    struct apply *apply, const struct conf_directive *directive, struct address_block *block)
+{
+    const char *text = directive->args[0].text, *wrong;
+    bool low = false;
+
+    if (strcmp(text, "all") == 0 || strcmp(text, "unix:") == 0) {
+        block->address.any.sa_family = *text == 'a' ? AF_UNSPEC : AF_UNIX;
+        return 0;
+    }
+    wrong = address_cidr_parse(text, block, &low);
+    if (wrong != NULL)
+        return set_bad_value(
+            apply, directive, 0, "%s", strcmp(wrong, "invalid address") == 0 ? NO_ADDRESS : wrong);
+    if (low)
+        report_warn(
+            apply->report, &directive->args[0], "low address bits of %s are meaningless", text);
+    return 0;
+}
+
+/* A single warning for a list. */
+static void warn_of_unreached_rule(
+    struct apply *apply, struct access_setting *access, const struct conf_directive *directive)
+{
+    if (access->all == NULL || access->warned)
+        return;
+    access->warned = true;
+    report_warn(apply->report, &directive->name,
+        "this rule is never reached: \"%s all\" stands before it", access->all->name.text);
+}
+
+static int access_set(struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    struct access_setting **access = field;
+    struct access_rule *rule = apply_alloc(apply, sizeof(*rule));
+
+    if (rule == NULL || set_block(apply, directive, &rule->block) == -1)
+        return -1;
+    rule->allows = strcmp(apply->setting->name, "allow") == 0;
+    if (*access == NULL) {
+        *access = apply_alloc(apply, sizeof(**access));
+        if (*access == NULL)
+            return -1;
+        STAILQ_INIT(&(*access)->rules);
+    }
+    STAILQ_INSERT_TAIL(&(*access)->rules, rule, link);
+    warn_of_unreached_rule(apply, *access, directive);
+    if (rule->block.address.any.sa_family == AF_UNSPEC && (*access)->all == NULL)
+        (*access)->all = directive;
+    return 0;
+}
+
+static void access_finish(struct apply *apply, struct scope *server)
+{
+    struct access_values *values = feature_values(server, FEATURE_ACCESS);
+    struct access_setting *access = values->access;
+
+    assert(server->at == CONTEXT_SERVER);
+    if (access == NULL)
+        return;
+    if (access->built == NULL)
+        access->built = access_build(apply->cycle->arena, &access->rules);
+    if (access->built == NULL)
+        report_error(apply->report, NULL, "out of memory");
+    else
+        feature_add_handler(apply, server->server, PHASE_ACCESS, run_rules, access->built);
+}
+
+static const struct setting rows[] = {
+    { "allow", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = access_set, .repeats = true,
+        .offset = offsetof(struct access_values, access), .size = sizeof(struct access_setting *),
+        .unset = "none" },
+    { "deny", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = access_set, .repeats = true,
+        .offset = offsetof(struct access_values, access), .size = sizeof(struct access_setting *),
+        .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature access_feature = {
+    .name = "access",
+    .rows = rows,
+    .server_size = sizeof(struct access_values),
+    .finish_server = access_finish,
+};

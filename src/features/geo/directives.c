@@ -55,16 +55,6 @@ static struct geo_tree *tree_of(struct geo_reading *reading, int family)
     return family == 6 ? &reading->v6 : &reading->v4;
 }
 
-/* Returns the address with the last bits cleared, or set. */
-static struct geo_address with_last_bits(struct geo_address address, unsigned bits, bool set)
-{
-    uint64_t high = bits <= 64 ? 0 : bits == 128 ? UINT64_MAX : (UINT64_C(1) << (bits - 64)) - 1;
-    uint64_t low = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-
-    return set ? (struct geo_address) { address.high | high, address.low | low }
-               : (struct geo_address) { address.high & ~high, address.low & ~low };
-}
-
 /* Reads "address" or "address/bits"; the family, or 0. */
 static int parse_network(struct geo_reading *reading, struct span *span)
 {
@@ -76,8 +66,8 @@ static int parse_network(struct geo_reading *reading, struct span *span)
 
     if (family == 0 || (slash != NULL && number_parse(slash + 1, 0, all, &bits) != NUMBER_OK))
         return 0;
-    span->last = with_last_bits(written, (unsigned)(all - bits), true);
-    span->first = with_last_bits(written, (unsigned)(all - bits), false);
+    span->last = geo_address_fill(written, (unsigned)(all - bits), true);
+    span->first = geo_address_fill(written, (unsigned)(all - bits), false);
     if (geo_address_compare(written, span->first) != 0)
         report_warn(report_of(reading), span->word, "low address bits of %s are meaningless", text);
     if (family == 6 && bits >= 96 && written.high == 0 && written.low >> 32 == 0xffff)
@@ -213,7 +203,7 @@ static void read_default(struct geo_reading *reading, const struct conf_directiv
         struct geo_address none = { 0, 0 };
         const struct span all = { .word = &entry->name,
             .tree = tree_of(reading, family),
-            .last = with_last_bits(none, family == 6 ? 128 : 32, true) };
+            .last = geo_address_fill(none, family == 6 ? 128 : 32, true) };
 
         add_network(reading, &all, text);
     }

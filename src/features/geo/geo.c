@@ -8,6 +8,27 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+struct geo_address geo_address_of(const void *bytes, size_t n)
+{
+    struct geo_address address = { 0, 0 };
+
+    assert(n == 4 || n == 16);
+    for (size_t i = 0; i < n; i++) {
+        address.high = address.high << 8 | address.low >> 56;
+        address.low = address.low << 8 | ((const uint8_t *)bytes)[i];
+    }
+    return address;
+}
+
+struct geo_address geo_address_fill(struct geo_address address, unsigned bits, bool set)
+{
+    uint64_t high = bits <= 64 ? 0 : bits == 128 ? UINT64_MAX : (UINT64_C(1) << (bits - 64)) - 1;
+    uint64_t low = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+
+    return set ? (struct geo_address) { address.high | high, address.low | low }
+               : (struct geo_address) { address.high & ~high, address.low & ~low };
+}
+
 int geo_address_compare(struct geo_address a, struct geo_address b)
 {
     if (a.high != b.high)
@@ -40,15 +61,6 @@ static int parse_v4(const char *p, size_t n, struct geo_address *out)
     return 4;
 }
 
-static uint64_t load_big(const uint8_t p[8])
-{
-    uint64_t word = 0;
-
-    for (int i = 0; i < 8; i++)
-        word = word << 8 | p[i];
-    return word;
-}
-
 static int parse_v6(const char *p, size_t n, struct geo_address *out)
 {
     char text[INET6_ADDRSTRLEN];
@@ -61,8 +73,7 @@ static int parse_v6(const char *p, size_t n, struct geo_address *out)
     text[n] = '\0';
     if (memchr(text, '\0', n) != NULL || inet_pton(AF_INET6, text, &address) != 1)
         return 0;
-    out->high = load_big(address.s6_addr);
-    out->low = load_big(address.s6_addr + 8);
+    *out = geo_address_of(&address, sizeof(address));
     return 6;
 }
 
@@ -71,28 +82,24 @@ int geo_address_parse(const char *p, size_t n, struct geo_address *out)
     return memchr(p, ':', n) == NULL ? parse_v4(p, n, out) : parse_v6(p, n, out);
 }
 
-static uint32_t find_v4(const struct geo_table *table, uint32_t address)
+uint32_t geo_table_find(const struct geo_table *table, struct geo_address address)
 {
-    const uint32_t *at = table->v4;
+    const struct geo_address *v6 = table->v6;
+    const uint32_t *v4 = table->v4;
 
-    assert(table->n > 0 && table->v4[0] == 0);
+    assert(table->n > 0 && (v6 == NULL ? v4[0] == 0 : (v6->high | v6->low) == 0));
+    if (v6 == NULL) {
+        for (uint32_t n = table->n, half; n > 1; n -= half) {
+            half = n / 2;
+            v4 = v4[half] <= address.low ? v4 + half : v4;
+        }
+        return table->texts[v4 - table->v4];
+    }
     for (uint32_t n = table->n, half; n > 1; n -= half) {
         half = n / 2;
-        at = at[half] <= address ? at + half : at;
+        v6 = geo_address_compare(v6[half], address) <= 0 ? v6 + half : v6;
     }
-    return table->texts[at - table->v4];
-}
-
-static uint32_t find_v6(const struct geo_table *table, struct geo_address address)
-{
-    const struct geo_address *at = table->v6;
-
-    assert(table->n > 0 && (at->high | at->low) == 0);
-    for (uint32_t n = table->n, half; n > 1; n -= half) {
-        half = n / 2;
-        at = geo_address_compare(at[half], address) <= 0 ? at + half : at;
-    }
-    return table->texts[at - table->v6];
+    return table->texts[v6 - table->v6];
 }
 
 uint32_t geo_find(const struct geo *geo, const char *p, size_t n)
@@ -101,11 +108,10 @@ uint32_t geo_find(const struct geo *geo, const char *p, size_t n)
     int family = geo_address_parse(p, n, &address);
 
     assert(family == 0 || family == 4 || family == 6);
-    if (family == 0)
-        address.low = UINT32_MAX;
-    if (family != 6 || (address.high == 0 && address.low >> 32 == 0xffff))
-        return find_v4(&geo->v4, (uint32_t)address.low);
-    return find_v6(&geo->v6, address);
+    if (family == 6 && (address.high != 0 || address.low >> 32 != 0xffff))
+        return geo_table_find(&geo->v6, address);
+    address.low = family == 0 ? UINT32_MAX : (uint32_t)address.low;
+    return geo_table_find(&geo->v4, address);
 }
 
 int geo_get(struct fb_conn *conn, const struct variable *variable, struct value *value)

@@ -8,6 +8,7 @@
 
 #include "text/template.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,9 +31,15 @@ struct geo {
     const struct map_text *texts;
 };
 
+/* Returns the address of 4 or 16 bytes in network order. */
+struct geo_address geo_address_of(const void *bytes, size_t n);
+/* Returns the address with the last bits set, or cleared. */
+struct geo_address geo_address_fill(struct geo_address address, unsigned bits, bool set);
 int geo_address_compare(struct geo_address a, struct geo_address b);
 /* Reads an address as text: 4, 6, or 0 where it is none. */
 int geo_address_parse(const char *p, size_t n, struct geo_address *out);
+/* Returns the number of the text for an address of the table's family. */
+uint32_t geo_table_find(const struct geo_table *table, struct geo_address address);
 /* Returns the number of the text for an address as text, as a session has it: an IPv4 address in
  * the form of IPv6 is an IPv4 address, and what is no address is 255.255.255.255. */
 uint32_t geo_find(const struct geo *geo, const char *p, size_t n);

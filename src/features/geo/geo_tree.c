@@ -249,17 +249,18 @@ static void end_range(struct flat *flat, bool is_v6)
             flat->depth > 0 ? flat->open[flat->depth - 1]->text : flat->outside);
 }
 
-static void flatten(struct flat *flat, const struct geo_tree *tree)
+static void flatten(struct flat *flat, struct geo_tree *tree)
 {
     struct geo_range *range;
-    struct geo_ranges *ranges = (struct geo_ranges *)&tree->ranges;
 
     begin_text(flat, (struct geo_address) { 0, 0 }, flat->outside);
-    RB_FOREACH (range, geo_ranges, ranges) {
+    RB_FOREACH (range, geo_ranges, &tree->ranges) {
         while (flat->depth > 0 &&
                geo_address_compare(flat->open[flat->depth - 1]->last, range->first) < 0)
             end_range(flat, tree->is_v6);
         assert(flat->depth < DEPTH_MAX);
+        if (tree->least_holds && flat->depth > 0 && flat->open[flat->depth - 1]->text < range->text)
+            range->text = flat->open[flat->depth - 1]->text;
         flat->open[flat->depth++] = range;
         begin_text(flat, range->first, range->text);
     }
@@ -289,7 +290,7 @@ static int keep_table(
 }
 
 int geo_tree_finish(
-    const struct geo_tree *tree, uint32_t outside, struct arena *arena, struct geo_table *table)
+    struct geo_tree *tree, uint32_t outside, struct arena *arena, struct geo_table *table)
 {
     struct flat flat = { .most = tree->n * 2 + 1, .outside = outside };
     int rc = -1;

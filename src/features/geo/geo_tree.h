@@ -23,6 +23,7 @@ struct geo_tree {
     RB_HEAD(geo_ranges, geo_range) ranges;
     struct arena *arena; /* memory of its ranges */
     bool is_v6;
+    bool least_holds; /* the least text of the networks around an address, else the innermost's */
     uint32_t n;
 };
 
@@ -46,4 +47,4 @@ bool geo_tree_delete_range(
 /* Makes a table in the arena, where addresses of no range have the text `outside`; -1 without
  * memory. */
 int geo_tree_finish(
-    const struct geo_tree *tree, uint32_t outside, struct arena *arena, struct geo_table *table);
+    struct geo_tree *tree, uint32_t outside, struct arena *arena, struct geo_table *table);

@@ -4,7 +4,7 @@
 #include "features/proxy_protocol/proxy_protocol.h"
 #include "features/proxy_protocol/variables.h"
 
-#include "features/access/directives.h"
+#include "features/access/access.h"
 #include "features/features.h"
 #include "session/session.h"
 #include "settings/listen.h"
