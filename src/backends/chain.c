@@ -9,8 +9,8 @@
 #include "backends/chain.h"
 
 #include "base/compiler.h"
-#include "session/phases.h"
 #include "session/record.h"
+#include "session/server.h"
 #include "session/session.h"
 
 #include <string.h>

@@ -8,13 +8,12 @@
 
 #include "base/compiler.h"
 #include "net/conn_flush.h"
-#include "session/drain.h"
 #include "session/frame.h"
 #include "session/idle.h"
 #include "session/log.h"
 #include "session/read.h"
-#include "session/receive.h"
 #include "session/record.h"
+#include "session/timeouts.h"
 #include "session/use.h"
 
 /* Adds the bytes of a connection to a server to the record at the root of its session. */

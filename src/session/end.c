@@ -3,7 +3,7 @@
 #include "session/end.h"
 
 #include "base/compiler.h"
-#include "session/phases.h"
+#include "session/server.h"
 
 static const char *const texts[SESSION_ENDS] = {
 #define SESSION_END(id, text) [SESSION_END_##id] = (text),

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Idle connections, as marked by protocols, in the order of the last marks, and the closing of a
- * few where there is no room.
+/* Idle connections, as marked by protocols, and the end of sessions of a worker without new clients.
  *
- * Nothing here runs a callback, but for the end of a connection of the keepalive pool, without
- * callbacks. */
+ * Runs no callback, but for the end of a connection of the keepalive pool, without callbacks, and
+ * `draining`. */
 #pragma once
 
 #include "session/stream.h"
@@ -21,3 +20,16 @@ unsigned idle_reclaim(struct stream *stream, const struct fb_conn *user, const c
 
 /* Asserts that the list is in order. */
 void idle_check(const struct stream *stream);
+
+/* Calls the protocols' `draining`, because no more clients will come, and closes idle sessions bit
+ * by bit. `deadline` in ms; 0: none. */
+void session_drain(struct stream *stream, uint64_t deadline);
+/* Ends, in a draining worker, the sessions in which no byte has moved for a while. */
+void session_drain_idle(struct stream *stream);
+/* Lets the drain timer call `draining` of a session with new callbacks since the drain began. */
+void session_drain_late(struct fb_conn *conn);
+/* Whether the worker's own connections alone are left, all without a `draining`: a draining worker
+ * ends the connections then. */
+bool session_is_drained(const struct stream *stream);
+/* fb_set_idle() */
+void session_set_idle(struct fb_conn *conn, bool idle);

@@ -23,7 +23,6 @@
 #include "session/idle.h"
 #include "session/log.h"
 #include "session/read.h"
-#include "session/receive.h"
 #include "session/timeouts.h"
 #include "session/use.h"
 

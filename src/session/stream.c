@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sessions of a worker: set up, and given the protocols' states. Responsible for the slabs of
- * states, and for the stand-in server of the worker's own connections. Never moves a state: the
- * address holds until the connection's end. */
+/* The sessions of a worker: set up, given the protocols' states, and checked. Responsible for the
+ * slabs of states, and for the stand-in server of the worker's own connections. Never moves a
+ * state: the address holds until the connection's end. */
 #include "session/stream.h"
 
 #include "base/compiler.h"
 #include "os/memory.h"
+#include "session/idle.h"
 #include "session/record.h"
+#include "session/session.h"
 #include "session/use.h"
 
 #include <assert.h>
@@ -120,4 +122,111 @@ bool stream_alloc_state(struct fb_conn *conn, const struct server *server)
         slab->base + slab->stride * source_index(&stream->net.loop.sources, &conn->source);
     memset(conn->state, 0, slab->stride);
     return true;
+}
+
+/* ---- Invariants, for tests and debug builds ---- */
+
+static void check_links(const struct fb_conn *conn, const struct session_conn *session)
+{
+    const struct session_outgoing *child;
+
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    assert(session->conn == conn);
+    LIST_FOREACH (child, &session->children, sibling) {
+        CHECK_KIND(&child->session, SESSION_CONN_KIND);
+        assert(session_parent_of(&child->session) == session && child->session.conn->outgoing);
+        assert(child->session.conn->session == &child->session);
+    }
+    assert(session->is_outgoing == conn->outgoing);
+    assert(!session->is_child || conn->outgoing);
+    assert(!conn->outgoing || session->ops != NULL);
+    assert(!conn->outgoing || session_reuse_of(session) == NULL ||
+           session_reuse_of(session)->session == session);
+    assert(!session->waits ||
+           (session_trunk_of(session) != NULL && conn->session_phase == SESSION_NEW));
+}
+
+static void check_use(const struct session_conn *session)
+{
+    const struct session_use *use = session->use;
+    const struct fb_conn *conn = session->conn;
+
+    CHECK_KIND(use, SESSION_USE_KIND);
+    assert(use->session == session && !session_is_keepalive(conn));
+    assert(use->name == 0 || session_name_was_given(stream_of(conn), use->name));
+    assert(use->name != 0 || use->unanswered == 0);
+    assert(use->frame.most > 0 || !timer_is_set(&use->frame.timer));
+    assert(use->receive == NULL || conn->ops != &session_conn_ops);
+}
+
+static void check_kept(const struct fb_conn *conn, const struct session_conn *session)
+{
+    assert(conn->outgoing && session != NULL);
+    assert(!session->is_child && LIST_EMPTY(&session->children));
+    assert(session->use == NULL && session->known == NULL && conn->state == NULL);
+    assert(!conn_is_active(conn) || conn->limited);
+}
+
+static void check_conn(const struct fb_conn *conn)
+{
+    const struct session_conn *session = conn->session;
+
+    assert(conn->session_phase < SESSION_PHASES);
+    stream_of(conn)->backends->check_conn(conn);
+    if (session != NULL)
+        check_links(conn, session);
+    if (session != NULL && session->use != NULL)
+        check_use(session);
+    if (session != NULL && session_own_record(session) != NULL)
+        CHECK_KIND(session_own_record(session), SESSION_RECORD_KIND);
+    if (!conn_is_owned(conn)) {
+        assert(session == NULL && conn->session_phase == SESSION_ENDED);
+        return;
+    }
+    assert(session_is_usable(conn) || session_is_keepalive(conn));
+    CHECK_KIND(session_binding_of(conn), BINDING_KIND);
+    if (conn->session_phase == SESSION_KEEPALIVE)
+        check_kept(conn, session);
+    else if (conn->outgoing)
+        assert(session != NULL && session->is_child != session->is_own &&
+               session_target_of(session) != NULL);
+    if (conn->session_phase == SESSION_HEADER && conn_is_active(conn))
+        assert(conn->limited && conn->ops != &session_conn_ops && conn->state == NULL);
+    if (conn->session_phase == SESSION_PREREAD && conn_is_active(conn))
+        assert(conn->limited && conn->state == NULL && session_record_of(conn)->parts != NULL);
+    if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
+        assert(conn->limited == (conn->read != CONN_READ_STOPPED));
+    if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)
+        assert(conn->pipe != NULL); /* piped before the connect: `opened` is not called */
+}
+
+void session_check_all(const struct stream *stream)
+{
+    const struct session_outgoing *kept;
+    struct fb_conn *conn;
+    uint32_t index = 0, keepalive_n = 0, idle_n = 0, reserved = 0;
+
+    net_check(&stream->net);
+    while ((conn = net_next_conn(&stream->net, &index)) != NULL) {
+        check_conn(conn);
+        keepalive_n += session_is_keepalive(conn);
+        idle_n += conn->idle;
+        reserved += conn_is_owned(conn) && session_keeps_slot(conn);
+    }
+    TAILQ_FOREACH (kept, &stream->keepalive, among) {
+        CHECK_KIND(&kept->session, SESSION_CONN_KIND);
+        assert(session_is_keepalive(kept->session.conn) && keepalive_n > 0);
+        keepalive_n--;
+    }
+    assert(keepalive_n == 0);
+    stream->backends->check(stream);
+    spares_check(&stream->clients);
+    spares_check(&stream->outgoing);
+    spares_check(&stream->uses);
+    spares_check(&stream->records);
+    spares_check(&stream->tries);
+    spares_check(&stream->ended_tries);
+    assert(idle_n == stream->idle.n && reserved == stream->net.reserved);
+    idle_check(stream);
+    assert(stream->draining || !timer_is_set(&stream->drain));
 }

@@ -156,3 +156,5 @@ struct binding *stream_own_binding(struct stream *stream, const struct server *s
 bool stream_alloc_state(struct fb_conn *conn, const struct server *server);
 /* The place of the protocol's state for the connection, given or not. */
 void *stream_state_at(const struct fb_conn *conn, const struct server *server);
+/* Asserts the invariants of all connections and sessions, between callbacks. */
+void session_check_all(const struct stream *stream);

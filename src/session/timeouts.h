@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The deadline of a session's connection, in the phases of a session from `opened` on. */
+/* The time limits of a session's connection, from `opened` on. */
 #pragma once
 
-#include "session/conn.h"
+#include "session/use.h"
 
 /* Enters SESSION_ACTIVE: idle_timeout runs, or the connection's own. */
 void session_become_active(struct fb_conn *conn);
@@ -17,3 +17,17 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms);
 void session_close(struct fb_conn *conn);
 void session_stop(struct fb_conn *conn);
 void session_resume(struct fb_conn *conn);
+
+/* Ends the connection when no input has come for `ms`; 0: never. */
+void session_receive_set(struct fb_conn *conn, uint64_t ms);
+void session_receive_clear(struct session_use *use);
+/* Returns the operations of a connection, neither piped nor held up by a phase. */
+const struct conn_ops *session_receive_ops(const struct fb_conn *conn);
+/* The lowest rate of a client's messages. */
+struct rate_setting {
+    int64_t bytes; /* a second; 0: any */
+    int64_t grace; /* ms */
+};
+/* Handles a phase of a session, by a struct rate_setting: from now on messages of the client have
+ * to come at that rate. Returns 0; without memory the connection has failed. */
+unsigned session_receive_begin_rate(struct fb_conn *conn, const void *setting);

@@ -30,7 +30,7 @@ struct session_use {
     struct session_conn *session;
     struct id_timers timers;
     struct chunk *temporary;         /* arena of fb_temp_alloc() */
-    struct session_receive *receive; /* time to receive in (receive.c); NULL: any */
+    struct session_receive *receive; /* time to receive in (timeouts.c); NULL: any */
     struct session_frame frame;
     TAILQ_HEAD(session_own_reads, session_read) reads; /* of files (read.c) */
     struct names_owned resolutions;                    /* of names */

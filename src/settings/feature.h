@@ -6,7 +6,7 @@
  * memory, zeroed. */
 #pragma once
 
-#include "session/phases.h"
+#include "session/server.h"
 #include "settings/apply.h"
 
 struct setting;

@@ -3,7 +3,7 @@
  * but undefined variables. Private to settings/. */
 #pragma once
 
-#include "session/phases.h"
+#include "session/server.h"
 #include "settings/setting.h"
 #include "text/template.h"
 

@@ -6,7 +6,7 @@
 #include "features/access_log/access_log.h"
 #include "process/logs.h"
 #include "process/process_ops.h"
-#include "session/drain.h"
+#include "session/idle.h"
 #include "systemd/notify.h"
 #include "upstream/refresh.h"
 #include "worker/accept.h"

@@ -3,7 +3,7 @@
  * broken log. Under the simulated kernel, and in a debug build, each turn checks the worker. */
 #include "features/access_log/access_log.h"
 #include "process/logs.h"
-#include "session/drain.h"
+#include "session/idle.h"
 #include "session/log.h"
 #include "worker/accept_turn.h"
 #include "worker/messages.h"

@@ -2,7 +2,7 @@
 /* Clients in the preread phase, before their protocol reads: the arrival of the bytes, the
  * variables set by them, and the further ends of a preread session. */
 #include "features/hello.h"
-#include "session/drain.h"
+#include "session/idle.h"
 #include "session/ways.h"
 
 #include "base/compiler.h"

@@ -5,7 +5,7 @@
 #include "features/proxy_protocol/variables.h"
 #include "net/address_parse.h"
 #include "session/conn.h"
-#include "session/drain.h"
+#include "session/idle.h"
 #include "support/fixture.h"
 #include "support/server_defaults.h"
 

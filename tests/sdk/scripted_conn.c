@@ -2,7 +2,7 @@
 /* The protocol of scripted connections: client states point to their struct, states of connections
  * to servers are the struct. */
 #include "sdk/scripted_conn.h"
-#include "session/check.h"
+#include "session/stream.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "net/address_parse.h"
 #include "sdk/scripted_conn.h"
 #include "session/conn.h"
-#include "session/drain.h"
+#include "session/idle.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

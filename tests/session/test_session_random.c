@@ -4,7 +4,7 @@
  * failing test is its seed. */
 #include "features/hello.h"
 #include "features/preread/preread.h"
-#include "session/drain.h"
+#include "session/idle.h"
 #include "session/ways.h"
 #include "support/random.h"
 

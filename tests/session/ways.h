@@ -9,7 +9,7 @@
 #include "features/pass/pass.h"
 #include "features/proxy_protocol/proxy_protocol.h"
 #include "session/conn.h"
-#include "session/receive.h"
+#include "session/timeouts.h"
 #include "shm/limits.h"
 #include "support/fixture.h"
 #include "support/server_defaults.h"

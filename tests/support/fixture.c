@@ -2,7 +2,7 @@
 /* The parts of the fixture that all levels share: simulation, log, memory, turns. Levels are
  * started in fixture_LEVEL.c. */
 #include "support/fixture.h"
-#include "session/check.h"
+#include "session/stream.h"
 
 #include <errno.h>
 #include <limits.h>

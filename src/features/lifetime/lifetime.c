@@ -13,7 +13,6 @@
 #include "features/features.h"
 #include "session/conn.h"
 #include "session/end.h"
-#include "session/receive.h"
 #include "session/record.h"
 #include "session/timeouts.h"
 #include "session/use.h"

@@ -3,7 +3,7 @@
  * none nothing. */
 #pragma once
 
-#include "session/receive.h"
+#include "session/timeouts.h"
 #include "session/use.h"
 
 struct lifetime_setting {

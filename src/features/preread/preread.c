@@ -5,9 +5,9 @@
 #include "features/preread/preread.h"
 
 #include "features/features.h"
-#include "session/receive.h"
 #include "session/record.h"
 #include "session/session.h"
+#include "session/timeouts.h"
 #include "session/use.h"
 #include "settings/set_value.h"
 #include "settings/template.h"

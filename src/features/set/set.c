@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "features/features.h"
-#include "session/phases.h"
 #include "session/record.h"
+#include "session/server.h"
 #include "settings/template.h"
 
 /* Works out the value of a variable that only `set` defines, where none was set: nothing. */
