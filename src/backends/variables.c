@@ -85,7 +85,6 @@ static int get_tries_list(
     char *text;
 
     assert(variable->number < countof(item_writers));
-    *value = value_missing();
     first = tries != NULL ? tries_first(tries, &running) : NULL;
     if (first == NULL)
         return 0;
@@ -116,7 +115,6 @@ static int get_wait_time(struct fb_conn *conn, const struct variable *variable, 
     const struct choice_more *more = tries != NULL ? tries->choice.more : NULL;
     char text[ITEM];
 
-    *value = value_missing();
     if (more == NULL || more->waited_ms[variable->number] == CHOICE_NO_TIME)
         return 0;
     return value_copy(conn, value, text,
@@ -129,7 +127,6 @@ static int get_group_name(
     const struct session_tries *tries = conn->outgoing ? NULL : tries_of(conn);
 
     (void)variable;
-    *value = value_missing();
     if (tries != NULL)
         *value = value_found(tries->choice.upstream->name, strlen(tries->choice.upstream->name));
     return 0;

@@ -3,7 +3,7 @@
  * in the master or a single process, and in the child for the check of a configuration. The calls
  * report and allocate on behalf of settings/, and never touch a worker. */
 #include "features/health/health.h"
-#include "features/pass/directives.h"
+#include "features/pass/pass.h"
 #include "features/upstream/upstream.h"
 #include "process/role.h"
 #include "settings/apply.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Idle connections, as marked by protocols, and the end of sessions of a worker without new clients.
+/* Idle connections, as marked by protocols, and the end of sessions of a draining worker.
  *
  * Runs no callback, but for the end of a connection of the keepalive pool, without callbacks, and
  * `draining`. */

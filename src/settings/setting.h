@@ -22,6 +22,8 @@ enum context {
 #define CONTEXT_ANY                                                                                \
     (CONTEXT_MAIN | CONTEXT_EVENTS | CONTEXT_STREAM | CONTEXT_SERVER | CONTEXT_UPSTREAM)
 #define CONTEXT_OWN CONTEXT_UPSTREAM
+/* stream {}, for all servers, and a server. */
+#define CONTEXT_SERVERS (CONTEXT_STREAM | CONTEXT_SERVER)
 
 struct apply;
 
@@ -47,6 +49,10 @@ struct setting {
     const fb_protocol *protocol;  /* owner of the directive, or NULL: the daemon */
     const fb_directive *declared; /* the protocol's declaration, or NULL */
 };
+
+/* Place and size of a field of a struct, for a row. */
+#define SETTING_FIELD(type, member)                                                                \
+    .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
 /* Tables end with a row without a name. */
 extern const struct setting core_table[];

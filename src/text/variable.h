@@ -37,8 +37,9 @@ typedef char *variable_text(struct fb_conn *conn, char *p);
 struct variable {
     RB_ENTRY(variable) node;
     const char *name;
-    /* Works the value out for a client: 0, or -1 without memory. VALUE_UNKNOWN: there is none yet,
-     * and it is asked for again. NULL: nothing has defined the variable. */
+    /* Works the value out for a client, which is missing before: 0, or -1 without memory.
+     * VALUE_UNKNOWN: there is none yet, and it is asked for again. NULL: nothing has defined the
+     * variable. */
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value);
     variable_text *text;       /* NULL: it has no shorter way than `get` */
     const struct template *of; /* the only text behind the value; NULL: other inputs */

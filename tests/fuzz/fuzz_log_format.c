@@ -4,7 +4,7 @@
  * never leads out of a directory. */
 #include "fuzz/input.h"
 
-#include "features/access_log/path.h"
+#include "features/access_log/log_format.h"
 #include "settings/apply.h"
 #include "settings/template.h"
 

@@ -198,12 +198,10 @@ static void access_finish(struct apply *apply, struct scope *server)
 }
 
 static const struct setting rows[] = {
-    { "allow", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = access_set, .repeats = true,
-        .offset = offsetof(struct access_values, access), .size = sizeof(struct access_setting *),
-        .unset = "none" },
-    { "deny", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = access_set, .repeats = true,
-        .offset = offsetof(struct access_values, access), .size = sizeof(struct access_setting *),
-        .unset = "none" },
+    { "allow", CONTEXT_SERVERS, 1, 1, .set = access_set, .repeats = true,
+        SETTING_FIELD(struct access_values, access), .unset = "none" },
+    { "deny", CONTEXT_SERVERS, 1, 1, .set = access_set, .repeats = true,
+        SETTING_FIELD(struct access_values, access), .unset = "none" },
     { .name = NULL },
 };
 

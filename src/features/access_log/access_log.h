@@ -9,7 +9,6 @@
 #include "base/log_target.h"
 #include "features/access_log/cache.h"
 #include "features/access_log/log_format.h"
-#include "features/access_log/path.h"
 #include "shm/slot.h"
 
 #include <stdint.h>

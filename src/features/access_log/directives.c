@@ -9,6 +9,7 @@
 #include "features/features.h"
 #include "settings/blocks.h"
 #include "settings/log_targets.h"
+#include "settings/parameter.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
 
@@ -18,20 +19,20 @@
 #define BUFFER_DEFAULT 65536 /* with gzip= alone */
 #define BUFFER_MOST (INT64_C(1) << 30)
 #define TIME_MOST (INT64_C(86400000) * 365)
-#define EXPECTED "expected buffer=SIZE, gzip[=LEVEL], flush=TIME or if=CONDITION"
+#define EXPECTED "buffer=SIZE, gzip[=LEVEL], flush=TIME or if=CONDITION"
 
 /* The parameters of one directive; 0: not given. */
 struct parameters {
     int64_t buffer, flush, gzip;
 };
 
-/* Returns the value of the parameter "NAME=value"; NULL for a different parameter. */
-static const char *value_of(const char *parameter, const char *name)
-{
-    size_t n = strlen(name);
-
-    return strncmp(parameter, name, n) == 0 && parameter[n] == '=' ? parameter + n + 1 : NULL;
-}
+static const struct parameter parameter_rows[] = {
+    { "buffer=", PARAMETER_SIZE, offsetof(struct parameters, buffer), 1, BUFFER_MOST,
+        "a size between 1 and 1g" },
+    { "flush=", PARAMETER_MSEC, offsetof(struct parameters, flush), 1, TIME_MOST,
+        "a time between 1ms and 1y" },
+    { .name = NULL },
+};
 
 static int set_gzip(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *level, struct parameters *parameters)
@@ -47,26 +48,18 @@ static int set_gzip(struct apply *apply, const struct conf_directive *directive,
     return 0;
 }
 
-static int set_parameter(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    struct access_log *log, struct parameters *parameters)
+static int set_log_parameter(struct apply *apply, const struct conf_directive *directive,
+    unsigned arg, struct access_log *log, struct parameters *parameters)
 {
-    const char *text = directive->args[arg].text, *value;
+    const char *text = directive->args[arg].text, *level = parameter_value(text, "gzip");
+    const char *condition = parameter_value(text, "if");
 
-    if ((value = value_of(text, "buffer")) != NULL) {
-        if (number_parse_size(value, 1, BUFFER_MOST, &parameters->buffer) != NUMBER_OK)
-            return set_bad_value(apply, directive, arg, "expected a size between 1 and 1g");
-    } else if ((value = value_of(text, "flush")) != NULL) {
-        if (number_parse_msec(value, 1, TIME_MOST, &parameters->flush) != NUMBER_OK)
-            return set_bad_value(apply, directive, arg, "expected a time between 1ms and 1y");
-    } else if (strcmp(text, "gzip") == 0 || (value = value_of(text, "gzip")) != NULL) {
-        return set_gzip(apply, directive, arg, value, parameters);
-    } else if ((value = value_of(text, "if")) != NULL) {
-        log->condition = template_of(apply, &directive->args[arg], value);
-        return log->condition == NULL ? -1 : 0;
-    } else {
-        return set_bad_value(apply, directive, arg, EXPECTED);
-    }
-    return 0;
+    if (level != NULL || strcmp(text, "gzip") == 0)
+        return set_gzip(apply, directive, arg, level, parameters);
+    if (condition == NULL)
+        return parameter_set(apply, directive, arg, parameter_rows, EXPECTED, parameters);
+    log->condition = template_of(apply, &directive->args[arg], condition);
+    return log->condition == NULL ? -1 : 0;
 }
 
 /* A file shared by all directives with the path; the path of standard error is "". */
@@ -76,13 +69,12 @@ struct access_destination {
     struct access_file *file;
 };
 
-static int compare_destinations(
-    const struct access_destination *a, const struct access_destination *b)
+static int compare_log_files(const struct access_destination *a, const struct access_destination *b)
 {
     return strcmp(a->path, b->path);
 }
 
-RB_GENERATE_INTERNAL(access_destinations, access_destination, node, compare_destinations,
+RB_GENERATE_INTERNAL(access_destinations, access_destination, node, compare_log_files,
     static __attribute__((unused)))
 
 /* The target of a path with variables only counts: workers open what the path leads to. */
@@ -282,7 +274,7 @@ static int access_log_set(struct apply *apply, const struct conf_directive *dire
     if (log == NULL)
         return -1;
     for (unsigned i = 2; i < directive->arg_n; i++)
-        if (set_parameter(apply, directive, i, log, &parameters) == -1)
+        if (set_log_parameter(apply, directive, i, log, &parameters) == -1)
             return -1;
     if (set_file(apply, directive, log, &parameters) == -1)
         return -1;
@@ -356,17 +348,13 @@ static void access_log_finish(struct apply *apply, struct scope *stream)
     }
 }
 
-#define VALUE(member)                                                                              \
-    .offset = offsetof(struct access_log_values, member),                                          \
-    .size = sizeof(((struct access_log_values *)0)->member)
-
 static const struct setting rows[] = {
-    { "access_log", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = access_log_set,
-        .repeats = true, VALUE(logs), .initial = "off" },
+    { "access_log", CONTEXT_SERVERS, 1, UCHAR_MAX, .set = access_log_set, .repeats = true,
+        SETTING_FIELD(struct access_log_values, logs), .initial = "off" },
     { "log_format", CONTEXT_STREAM, 2, UCHAR_MAX, .set = log_format_set, .repeats = true,
         .unset = "none" },
-    { "open_log_file_cache", CONTEXT_STREAM | CONTEXT_SERVER, 1, 4, .set = open_log_file_cache_set,
-        VALUE(cache), .initial = "off" },
+    { "open_log_file_cache", CONTEXT_SERVERS, 1, 4, .set = open_log_file_cache_set,
+        SETTING_FIELD(struct access_log_values, cache), .initial = "off" },
     { .name = NULL },
 };
 

@@ -138,9 +138,8 @@ static void error_log_finish_server(struct apply *apply, struct scope *server)
 }
 
 static const struct setting rows[] = {
-    { "error_log", CONTEXT_STREAM | CONTEXT_SERVER, 1, 3, .set = error_log_set_server,
-        .repeats = true, .offset = offsetof(struct error_log_values, logs),
-        .size = sizeof(struct error_log_setting *),
+    { "error_log", CONTEXT_SERVERS, 1, 3, .set = error_log_set_server, .repeats = true,
+        SETTING_FIELD(struct error_log_values, logs),
         .unset = "@localstatedir@/log/forkbeard/error.log error" },
     { .name = NULL },
 };

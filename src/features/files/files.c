@@ -57,13 +57,11 @@ static int set_alignment(struct apply *apply, const struct conf_directive *direc
     return 0;
 }
 
-#define VALUE(member) .offset = offsetof(struct server_settings, member)
-
 static const struct setting rows[] = {
-    { "aio", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_aio, VALUE(aio),
-        .size = sizeof(struct aio_setting), .initial = "off" },
-    { "directio_alignment", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_alignment,
-        VALUE(directio_alignment), .size = sizeof(int64_t), .least_value = 512,
+    { "aio", CONTEXT_SERVERS, 1, 1, .set = set_aio, SETTING_FIELD(struct server_settings, aio),
+        .initial = "off" },
+    { "directio_alignment", CONTEXT_SERVERS, 1, 1, .set = set_alignment,
+        SETTING_FIELD(struct server_settings, directio_alignment), .least_value = 512,
         .greatest_value = 1024 * 1024, .initial = "4k" },
     { .name = NULL },
 };

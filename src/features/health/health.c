@@ -3,10 +3,10 @@
  * are merged, and run once for all servers that need the check. */
 #include "features/health/health.h"
 
-#include "base/number.h"
 #include "features/features.h"
 #include "settings/blocks.h"
 #include "settings/calls.h"
+#include "settings/parameter.h"
 #include "settings/protocol.h"
 #include "settings/rows.h"
 
@@ -16,78 +16,38 @@
 #define TIMEOUT_MS 5000
 #define RUN_MOST 1000000 /* checks in a row */
 
-/* Returns the value of the argument "NAME=value"; NULL for a different argument. */
-static const char *value_of(const char *arg, const char *name)
-{
-    size_t n = strlen(name);
-
-    return strncmp(arg, name, n) == 0 && arg[n] == '=' ? arg + n + 1 : NULL;
-}
-
-static enum number_status parse_count(const char *text, uint32_t *out)
-{
-    int64_t n = 0;
-    enum number_status status = number_parse(text, 1, RUN_MOST, &n);
-
-    *out = (uint32_t)n;
-    return status;
-}
-
-static enum number_status parse_port(const char *text, in_port_t *out)
-{
-    int64_t n = 0;
-    enum number_status status = number_parse(text, 1, UINT16_MAX, &n);
-
-    *out = (in_port_t)n;
-    return status;
-}
-
-/* Reads an argument with a value; false: no such argument. */
-static bool read_value(struct upstream_check *check, const char *arg, enum number_status *status)
-{
-    const char *value;
-
-    if ((value = value_of(arg, "interval")) != NULL)
-        *status = number_parse_msec(value, 1, INT32_MAX, &check->interval);
-    else if ((value = value_of(arg, "jitter")) != NULL)
-        *status = number_parse_msec(value, 0, INT32_MAX, &check->jitter);
-    else if ((value = value_of(arg, "fails")) != NULL)
-        *status = parse_count(value, &check->fails);
-    else if ((value = value_of(arg, "passes")) != NULL)
-        *status = parse_count(value, &check->passes);
-    else if ((value = value_of(arg, "port")) != NULL)
-        *status = parse_port(value, &check->port);
-    else
-        return false;
-    return true;
-}
+static const struct parameter parameters[] = {
+#define FIELD(member) offsetof(struct upstream_check, member)
+    { "fails=", PARAMETER_COUNT, FIELD(fails), 1, RUN_MOST, NULL },
+    { "interval=", PARAMETER_MSEC, FIELD(interval), 1, INT32_MAX, NULL },
+    { "jitter=", PARAMETER_MSEC, FIELD(jitter), 0, INT32_MAX, NULL },
+    { "mandatory", PARAMETER_FLAG, FIELD(mandatory), 0, 0, NULL },
+    { "match=", PARAMETER_TEXT, FIELD(match_name), 0, 0, NULL },
+    { "passes=", PARAMETER_COUNT, FIELD(passes), 1, RUN_MOST, NULL },
+    { "persistent", PARAMETER_FLAG, FIELD(persistent), 0, 0, NULL },
+    { "port=", PARAMETER_PORT, FIELD(port), 1, UINT16_MAX, NULL },
+    { .name = NULL },
+#undef FIELD
+};
 
 /* Reads an argument; returns NULL, or the text of a mistake. */
 static const char *read_arg(struct upstream_check *check, const char *arg)
 {
-    const char *match = value_of(arg, "match");
-    enum number_status status;
+    const struct parameter *row = parameter_find(parameters, arg);
 
-    if (match != NULL) {
-        check->match_name = match;
-        return NULL;
-    }
-    if (strcmp(arg, "mandatory") == 0) {
-        check->mandatory = true;
-        return NULL;
-    }
-    if (strcmp(arg, "persistent") == 0) {
-        check->persistent = true;
-        return NULL;
-    }
     if (strcmp(arg, "udp") == 0)
         return "servers of datagrams are not served";
-    if (!read_value(check, arg, &status))
+    if (row == NULL)
         return "expected interval=, jitter=, fails=, passes=, port=, match=, \"mandatory\" or "
                "\"persistent\"";
-    if (status == NUMBER_OK)
+    switch (parameter_read(row, arg, check)) {
+    case NUMBER_OK:
         return NULL;
-    return status == NUMBER_RANGE ? "it is too small or too large" : "expected a value of its form";
+    case NUMBER_RANGE:
+        return "it is too small or too large";
+    default:
+        return "expected a value of its form";
+    }
 }
 
 static int read_args(struct fb_conf *conf, const char *directive, const fb_health_options *options,
@@ -135,7 +95,7 @@ const fb_health_check *health_check_of_conf(fb_conf *conf, const char *directive
     return handle;
 }
 
-static bool is_same(const struct upstream_check *a, const struct upstream_check *b)
+static bool checks_are_equal(const struct upstream_check *a, const struct upstream_check *b)
 {
     return a->interval == b->interval && a->jitter == b->jitter && a->timeout == b->timeout &&
            a->fails == b->fails && a->passes == b->passes && a->port == b->port &&
@@ -150,7 +110,7 @@ static const struct upstream_check *add_check(struct apply *apply, const struct 
     unsigned n = 0;
 
     for (; *last != NULL; last = &(*last)->next, n++)
-        if (is_same(*last, use->check))
+        if (checks_are_equal(*last, use->check))
             return *last;
     if (n == HEALTH_CHECKS_MOST) {
         report_error(apply->report, use->word,

@@ -16,6 +16,7 @@
 #include "session/record.h"
 #include "session/timeouts.h"
 #include "session/use.h"
+#include "settings/parameter.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
 
@@ -36,7 +37,7 @@ struct lifetime_part {
 
 /* Closes an idle session, and fails a session after its grace, also where the client does not take
  * the last output; returns whether the session has failed. */
-static bool end_session(struct lifetime_part *lifetime, struct fb_conn *conn, uint64_t now)
+static bool end_lifetime(struct lifetime_part *lifetime, struct fb_conn *conn, uint64_t now)
 {
     bool over = now >= lifetime->ends_at;
 
@@ -51,7 +52,7 @@ static bool end_session(struct lifetime_part *lifetime, struct fb_conn *conn, ui
 }
 
 /* Calls `draining` once among all callbacks of the session; a draining worker has done so. */
-static void tell_session(struct lifetime_part *lifetime, struct fb_conn *conn, uint64_t now)
+static void tell_lifetime(struct lifetime_part *lifetime, struct fb_conn *conn, uint64_t now)
 {
     assert(now < lifetime->ends_at);
     if (conn->pipe != NULL || conn->phase != CONN_OPEN || stream_of(conn)->draining ||
@@ -73,10 +74,10 @@ static void lifetime_expired(struct loop *loop, struct timer *timer)
         return;
     if (lifetime->ends_at == 0)
         lifetime->ends_at = now + lifetime->grace;
-    if (!end_session(lifetime, conn, now)) {
+    if (!end_lifetime(lifetime, conn, now)) {
         left = lifetime->ends_at - now;
         timer_set(loop, timer, left < TICK_MS ? left : TICK_MS);
-        tell_session(lifetime, conn, now);
+        tell_lifetime(lifetime, conn, now);
     }
     net_flush(conn->net);
 }
@@ -123,24 +124,20 @@ unsigned lifetime_begin(struct fb_conn *conn, const void *arg)
 
 #define LIFETIME_GRACE_MS 30000
 #define RATE_GRACE_MS 10000
-#define TIME_EXPECTED "expected a time such as 500ms, 30s or 1h 30m"
+#define TIME_EXPECTED "a time such as 500ms, 30s or 1h 30m"
 
-/* Returns the value of the parameter "NAME=value"; NULL for a different parameter. */
-static const char *value_of(const char *parameter, const char *name)
-{
-    size_t n = strlen(name);
+static const struct parameter lifetime_parameters[] = {
+    { "grace=", PARAMETER_MSEC, offsetof(struct lifetime_setting, grace), 0, INT64_MAX,
+        TIME_EXPECTED },
+    { "jitter=", PARAMETER_MSEC, offsetof(struct lifetime_setting, jitter), 0, INT64_MAX,
+        TIME_EXPECTED },
+    { .name = NULL },
+};
 
-    return strncmp(parameter, name, n) == 0 && parameter[n] == '=' ? parameter + n + 1 : NULL;
-}
-
-/* Sets the time of an argument; -1 after a report. */
-static int set_time(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    const char *text, int64_t *ms)
-{
-    if (number_parse_msec(text, 0, INT64_MAX, ms) != NUMBER_OK)
-        return set_bad_value(apply, directive, arg, TIME_EXPECTED);
-    return 0;
-}
+static const struct parameter rate_parameters[] = {
+    { "grace=", PARAMETER_MSEC, offsetof(struct rate_setting, grace), 0, INT64_MAX, TIME_EXPECTED },
+    { .name = NULL },
+};
 
 static bool is_off(const struct conf_directive *directive)
 {
@@ -154,18 +151,13 @@ static int lifetime_set(struct apply *apply, const struct conf_directive *direct
     *lifetime = (struct lifetime_setting) { .time = 0 };
     if (is_off(directive))
         return 0;
-    if (set_time(apply, directive, 0, directive->args[0].text, &lifetime->time) == -1)
-        return -1;
+    if (number_parse_msec(directive->args[0].text, 0, INT64_MAX, &lifetime->time) != NUMBER_OK)
+        return set_bad_value(apply, directive, 0, "expected " TIME_EXPECTED);
     lifetime->jitter = lifetime->time / 10;
     lifetime->grace = LIFETIME_GRACE_MS;
     for (unsigned i = 1; i < directive->arg_n; i++) {
-        const char *text = directive->args[i].text;
-        const char *jitter = value_of(text, "jitter"), *grace = value_of(text, "grace");
-
-        if (jitter == NULL && grace == NULL)
-            return set_bad_value(apply, directive, i, "expected jitter=time or grace=time");
-        if (set_time(apply, directive, i, jitter != NULL ? jitter : grace,
-                jitter != NULL ? &lifetime->jitter : &lifetime->grace) == -1)
+        if (parameter_set(apply, directive, i, lifetime_parameters, "jitter=time or grace=time",
+                lifetime) == -1)
             return -1;
         if (lifetime->jitter > lifetime->time)
             return set_bad_value(apply, directive, i, "it is longer than the lifetime");
@@ -183,15 +175,9 @@ static int lifetime_set_rate(
         return 0;
     if (number_parse_size(directive->args[0].text, 0, INT64_MAX, &rate->bytes) != NUMBER_OK)
         return set_bad_value(apply, directive, 0, "expected a size such as 512, 16k or 1m");
-    for (unsigned i = 1; i < directive->arg_n; i++) {
-        const char *grace = value_of(directive->args[i].text, "grace");
-
-        if (grace == NULL)
-            return set_bad_value(apply, directive, i, "expected grace=time");
-        if (set_time(apply, directive, i, grace, &rate->grace) == -1)
-            return -1;
-    }
-    return 0;
+    return directive->arg_n == 1
+               ? 0
+               : parameter_set(apply, directive, 1, rate_parameters, "grace=time", rate);
 }
 
 static void lifetime_finish(struct apply *apply, struct scope *server)
@@ -206,12 +192,10 @@ static void lifetime_finish(struct apply *apply, struct scope *server)
 }
 
 static const struct setting rows[] = {
-    { "receive_min_rate", CONTEXT_STREAM | CONTEXT_SERVER, 1, 2, .set = lifetime_set_rate,
-        .offset = offsetof(struct lifetime_values, receive_min_rate),
-        .size = sizeof(struct rate_setting), .initial = "off" },
-    { "session_lifetime", CONTEXT_STREAM | CONTEXT_SERVER, 1, 3, .set = lifetime_set,
-        .offset = offsetof(struct lifetime_values, lifetime),
-        .size = sizeof(struct lifetime_setting), .initial = "off" },
+    { "receive_min_rate", CONTEXT_SERVERS, 1, 2, .set = lifetime_set_rate,
+        SETTING_FIELD(struct lifetime_values, receive_min_rate), .initial = "off" },
+    { "session_lifetime", CONTEXT_SERVERS, 1, 3, .set = lifetime_set,
+        SETTING_FIELD(struct lifetime_values, lifetime), .initial = "off" },
     { .name = NULL },
 };
 

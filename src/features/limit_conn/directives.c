@@ -239,21 +239,17 @@ static void limit_conn_check(struct apply *apply, struct scope *stream)
             warn_of_key(apply, zone);
 }
 
-#define VALUE(member)                                                                              \
-    .offset = offsetof(struct limit_values, member),                                               \
-    .size = sizeof(((struct limit_values *)0)->member)
-
 static const struct setting rows[] = {
-    { "limit_conn", CONTEXT_STREAM | CONTEXT_SERVER, 2, 2, .set = limit_conn_set, .repeats = true,
-        VALUE(conns), .unset = "none" },
-    { "limit_conn_dry_run", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, VALUE(dry_run),
-        .initial = "off" },
-    { "limit_conn_log_level", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_name,
-        VALUE(log_level),
+    { "limit_conn", CONTEXT_SERVERS, 2, 2, .set = limit_conn_set, .repeats = true,
+        SETTING_FIELD(struct limit_values, conns), .unset = "none" },
+    { "limit_conn_dry_run", CONTEXT_SERVERS, 1, 1, .set = set_flag,
+        SETTING_FIELD(struct limit_values, dry_run), .initial = "off" },
+    { "limit_conn_log_level", CONTEXT_SERVERS, 1, 1, .set = set_name,
+        SETTING_FIELD(struct limit_values, log_level),
         .names = (const char *const[]) { "info", "notice", "warn", "error", NULL },
         .initial = "error" },
-    { "limit_conn_rate", CONTEXT_STREAM | CONTEXT_SERVER, 2, 3, .set = limit_conn_set_rate,
-        .repeats = true, VALUE(rates), .unset = "none" },
+    { "limit_conn_rate", CONTEXT_SERVERS, 2, 3, .set = limit_conn_set_rate, .repeats = true,
+        SETTING_FIELD(struct limit_values, rates), .unset = "none" },
     { "limit_conn_zone", CONTEXT_STREAM, 2, 2, .set = limit_conn_set_zone, .repeats = true,
         .unset = "none" },
     { .name = NULL },

@@ -303,8 +303,8 @@ static int get_status(struct fb_conn *conn, const struct variable *variable, str
 
     (void)variable;
     assert(status <= LIMIT_REJECTED_DRY_RUN);
-    *value =
-        status == LIMIT_NONE ? value_missing() : value_found(names[status], strlen(names[status]));
+    if (status != LIMIT_NONE)
+        *value = value_found(names[status], strlen(names[status]));
     return 0;
 }
 

@@ -1,56 +1,105 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Prepares the passing of clients from server to server. A configuration without passing protocols
- * gets no list, and sessions begin as ever. */
-#include "features/pass/directives.h"
+ * gets no list, and sessions begin as ever. Finds circles: servers whose clients never leave the
+ * configuration, because all addresses of their groups are listened on, by servers of this kind.
+ *
+ * An address counts where it is the daemon's for certain: as it was written, or of the loopback
+ * interface where a wildcard listens. A text with variables, or a name, may lead elsewhere. */
+#include "features/pass/pass.h"
 
 #include "features/features.h"
-#include "features/pass/circles.h"
+#include "features/upstream/upstream.h"
 #include "session/session.h"
-#include "settings/calls.h"
-#include "settings/lookup.h"
+#include "settings/apply.h"
 #include "settings/protocol.h"
-#include "settings/template.h"
 
-#include <string.h>
+#include <arpa/inet.h>
 
-/* Reads an address without variables; -1 after a report. */
-static int set_address(
-    fb_conf *conf, const char *directive, const char *text, struct address *address)
+static bool address_is_loopback(const struct address *address)
 {
-    const char *whole = apply_address(conf->apply, text), *wrong;
-    struct fb_target target;
-
-    if (whole == NULL)
-        return -1;
-    wrong = lookup_target(conf->apply, whole, &target);
-    if (wrong != NULL)
-        return settings_report(conf, directive, "invalid address \"%s\": %s", text, wrong);
-    *address = target.address;
-    return 0;
+    if (address->any.sa_family == AF_INET)
+        return ntohl(address->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    return address->any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&address->in6.sin6_addr);
 }
 
-const fb_listener *pass_listener_of_conf(fb_conf *conf, const char *directive, const char *text)
+/* Returns the server of ours that an address of a group leads to for certain, or NULL. */
+static const struct server *find_own(
+    const struct binding_list *list, const struct upstream_server *to)
 {
-    const struct conf_word *word = settings_word(conf, directive, text);
-    struct fb_listener *listener = apply_alloc(conf->apply, sizeof(*listener));
-    struct pass_use *use = apply_alloc(conf->apply, sizeof(*use));
-    struct pass_conf *passes = feature_conf(conf->apply, FEATURE_PASS);
-    struct value constant;
+    const struct address *address = to->target != NULL ? &to->target->address : NULL;
+    const struct binding *binding = address != NULL ? pass_bindings_find(list, address) : NULL;
 
-    if (word == NULL || listener == NULL || use == NULL)
+    if (binding == NULL || (address_is_wildcard(&binding->address) &&
+                               !address_is_wildcard(address) && !address_is_loopback(address)))
         return NULL;
-    listener->text = template_of(conf->apply, word, word->text);
-    if (listener->text == NULL)
-        return NULL;
-    if (template_is_constant(listener->text, &constant) &&
-        set_address(conf, directive, text, &listener->address) == -1)
-        return NULL;
-    *use = (struct pass_use) { .listener = listener, .word = word, .protocol = conf->protocol };
-    STAILQ_INSERT_TAIL(&passes->uses, use, link);
-    return listener;
+    return binding->server;
 }
 
-static bool passes(const struct pass_conf *conf, const fb_protocol *protocol)
+/* Whether all directives of the server that lead somewhere lead in a circle, as is known so far. */
+static bool server_circles(const struct apply *apply, const struct server *server)
+{
+    const struct upstream_use *use;
+    bool any = false;
+
+    STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link)
+        if (use->server == server) {
+            if (!use->circles)
+                return false;
+            any = true;
+        }
+    return any;
+}
+
+/* Whether a directive leads to servers of ours alone; with `in_circle` to such as circle. */
+static bool leads_home(const struct apply *apply, const struct binding_list *list,
+    const struct upstream_use *use, bool in_circle)
+{
+    const struct upstream_server *to;
+    bool any = false;
+
+    if (use->where->upstream == NULL)
+        return false;
+    STAILQ_FOREACH (to, &use->where->upstream->servers, link) {
+        const struct server *server;
+
+        if (to->down)
+            continue;
+        server = find_own(list, to);
+        if (server == NULL || (in_circle && !server_circles(apply, server)))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static void check_circles(struct apply *apply)
+{
+    struct binding_list list = { .n = 0 };
+    struct upstream_use *use;
+    bool changed = true;
+
+    if (apply->report->error_n > 0 || STAILQ_EMPTY(&upstream_conf_of(apply)->uses) ||
+        pass_bindings_list(apply, &list) == -1)
+        return;
+    STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link)
+        use->circles = use->server != NULL && leads_home(apply, &list, use, false);
+    while (changed) {
+        changed = false;
+        STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link)
+            if (use->circles && !leads_home(apply, &list, use, true)) {
+                use->circles = false;
+                changed = true;
+            }
+    }
+    STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link)
+        if (use->circles)
+            report_error(apply->report, use->word,
+                "\"%s\" leads clients in a circle of this configuration's own servers", use->text);
+}
+
+/* ---- Passes ---- */
+
+static bool protocol_passes(const struct pass_conf *conf, const fb_protocol *protocol)
 {
     const struct pass_use *use;
 
@@ -86,7 +135,7 @@ static void pass_servers(struct apply *apply, const struct scope *stream)
     for (unsigned i = 0; i < list->n; i++) {
         struct binding *binding = list->places[i].binding;
 
-        binding->server->passes = passes(conf, binding->server->protocol);
+        binding->server->passes = protocol_passes(conf, binding->server->protocol);
         if (binding->server->passes && connects) /* perhaps to one of those that do */
             binding->server->connects = true;
         if (binding->server->passes && binding->ops == &session_conn_ops)
@@ -114,7 +163,7 @@ static void pass_begin(struct apply *apply)
 static void pass_bind(struct apply *apply, struct scope *stream)
 {
     pass_servers(apply, stream);
-    circles_check(apply);
+    check_circles(apply);
 }
 
 const struct feature pass_feature = {

@@ -6,8 +6,49 @@
  * any of the client's bytes, and FB_PASSES_MAX times at most. */
 #pragma once
 
-#include "features/pass/bindings.h"
+#include "net/address.h"
 #include "text/template.h"
+
+#include <bsd/sys/queue.h>
+#include <forkbeard/protocol.h>
+
+struct apply;
+struct binding;
+struct conf_word;
+
+/* A binding by its address. */
+struct binding_place {
+    struct binding *binding;
+    bool takes_ipv4; /* a wildcard of IPv6 with a socket that receives IPv4, too */
+};
+
+/* The bindings of a configuration, sorted by their addresses. */
+struct binding_list {
+    struct binding_place *places;
+    unsigned n;
+};
+
+/* Lists all bindings, once the listeners are known; -1 after a report. */
+int pass_bindings_list(struct apply *apply, struct binding_list *list);
+/* Returns the binding for the clients of the address; NULL: no listener there. */
+struct binding *pass_bindings_find(const struct binding_list *list, const struct address *address);
+
+/* The feature's struct of the configuration. */
+struct pass_conf {
+    STAILQ_HEAD(, pass_use) uses;
+};
+
+/* An address that a protocol has asked for. */
+struct pass_use {
+    STAILQ_ENTRY(pass_use) link;
+    struct fb_listener *listener;
+    const struct conf_word *word;
+    const fb_protocol *protocol;
+};
+
+/* Reads for a protocol an address that servers listen on, as fb_conf_listener(); NULL after a
+ * report. */
+const fb_listener *pass_listener_of_conf(fb_conf *conf, const char *directive, const char *text);
 
 /* The SDK's fb_listener: an address of ours. */
 struct fb_listener {

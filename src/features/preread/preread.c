@@ -5,6 +5,7 @@
 #include "features/preread/preread.h"
 
 #include "features/features.h"
+#include "features/preread/client_hello.h"
 #include "session/record.h"
 #include "session/session.h"
 #include "session/timeouts.h"
@@ -13,6 +14,17 @@
 #include "settings/template.h"
 
 #include <string.h>
+
+/* In the memory of the session. */
+struct preread_part {
+    struct session_part part; /* the first member */
+    uint64_t since;           /* monotonic ms: when the phase began */
+    struct client_hello hello;
+    bool has_bytes; /* some have come */
+    /* what the message says, as text */
+    const char *name, *protocols;
+    uint32_t name_n, protocols_n;
+};
 
 static const struct conn_ops preread_ops;
 
@@ -29,7 +41,7 @@ static uint64_t preread_timeout(const struct fb_conn *conn)
 /* Ends with the server of the preread phase. */
 static const struct session_part_kind preread_part_kind = { .left = NULL };
 
-struct preread_part *preread_of(const struct fb_conn *conn)
+static struct preread_part *preread_of(const struct fb_conn *conn)
 {
     struct session_part *part = session_part_of(conn, &preread_part_kind);
 
@@ -190,6 +202,64 @@ static const struct conn_ops preread_ops = {
     .describe = preread_describe,
 };
 
+/* ---- Variables ---- */
+
+/* Values are missing where nothing was read, or no ClientHello was found; empty where the
+ * ClientHello lacks the value. */
+
+/* Returns NULL where nothing is known. */
+static const struct preread_part *hello_of(const struct fb_conn *conn)
+{
+    const struct preread_part *preread = preread_of(conn);
+
+    if (preread == NULL || !preread->has_bytes || preread->hello.status == CLIENT_HELLO_NONE)
+        return NULL;
+    return preread;
+}
+
+static int get_protocol(struct fb_conn *conn, const struct variable *variable, struct value *value)
+{
+    const struct preread_part *preread = hello_of(conn);
+    const char *text;
+
+    (void)variable;
+    if (preread != NULL) {
+        text = client_hello_version(preread->hello.version);
+        *value = value_found(text, strlen(text));
+    }
+    return 0;
+}
+
+static int get_server_name(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
+{
+    const struct preread_part *preread = hello_of(conn);
+
+    (void)variable;
+    if (preread != NULL)
+        *value = value_found(preread->name_n > 0 ? preread->name : "", preread->name_n);
+    return 0;
+}
+
+static int get_alpn_protocols(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
+{
+    const struct preread_part *preread = hello_of(conn);
+
+    (void)variable;
+    if (preread != NULL)
+        *value =
+            value_found(preread->protocols_n > 0 ? preread->protocols : "", preread->protocols_n);
+    return 0;
+}
+
+static const struct variable_row variables_preread[] = {
+    { "ssl_preread_alpn_protocols", .get = get_alpn_protocols },
+    { "ssl_preread_protocol", .get = get_protocol },
+    { "ssl_preread_server_name", .get = get_server_name },
+    { .name = NULL },
+};
+
 /* ---- `ssl_preread` and its bounds ---- */
 
 #define PREFIX "ssl_preread_"
@@ -221,15 +291,15 @@ static void preread_warn(struct apply *apply, const struct scope *stream)
                 variable->name);
 }
 
-#define VALUE(member) .offset = offsetof(struct preread_values, member), .size = sizeof(int64_t)
-
 static const struct setting rows[] = {
-    { "preread_buffer_size", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_size,
-        VALUE(buffer_size), .least_value = 1, .greatest_value = INT64_MAX, .initial = "16k" },
-    { "preread_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec, VALUE(timeout),
-        .least_value = 1, .greatest_value = INT64_MAX, .initial = "30s" },
-    { "ssl_preread", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, VALUE(ssl_preread),
-        .initial = "off" },
+    { "preread_buffer_size", CONTEXT_SERVERS, 1, 1, .set = set_size,
+        SETTING_FIELD(struct preread_values, buffer_size), .least_value = 1,
+        .greatest_value = INT64_MAX, .initial = "16k" },
+    { "preread_timeout", CONTEXT_SERVERS, 1, 1, .set = set_msec,
+        SETTING_FIELD(struct preread_values, timeout), .least_value = 1,
+        .greatest_value = INT64_MAX, .initial = "30s" },
+    { "ssl_preread", CONTEXT_SERVERS, 1, 1, .set = set_flag,
+        SETTING_FIELD(struct preread_values, ssl_preread), .initial = "off" },
     { .name = NULL },
 };
 

@@ -5,11 +5,11 @@
 #include "features/resolver/resolver.h"
 
 #include "base/check.h"
-#include "base/number.h"
 #include "features/features.h"
 #include "names/client.h"
 #include "settings/blocks.h"
 #include "settings/lookup.h"
+#include "settings/parameter.h"
 #include "settings/set_value.h"
 
 #include <limits.h>
@@ -20,39 +20,15 @@
 #define VALID_MAX INT64_C(31536000000) /* a year */
 #define TIMEOUT_MS 30000               /* default of a stream {} without the directive */
 
-/* Finds the value of "NAME=value"; NULL: a different parameter. */
-static const char *option_of(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-
-    return strncmp(text, name, n) == 0 && text[n] == '=' ? text + n + 1 : NULL;
-}
-
-/* Reads a family as on or off: 1, 0 for a different option, -1 after a report. */
-static int set_family(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    const char *name, bool *out)
-{
-    const char *value = option_of(directive->args[arg].text, name);
-
-    if (value == NULL)
-        return 0;
-    *out = strcmp(value, "on") == 0;
-    if (*out || strcmp(value, "off") == 0)
-        return 1;
-    return set_bad_value(apply, directive, arg, "expected \"%s=on\" or \"%s=off\"", name, name);
-}
-
-static int set_valid(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    struct names_setting *resolver)
-{
-    const char *value = option_of(directive->args[arg].text, "valid");
-
-    if (value == NULL)
-        return 0;
-    if (number_parse_msec(value, 1, VALID_MAX, &resolver->valid) == NUMBER_OK)
-        return 1;
-    return set_bad_value(apply, directive, arg, "expected a time after \"valid=\"");
-}
+static const struct parameter parameters[] = {
+    { "ipv4=", PARAMETER_SWITCH, offsetof(struct names_setting, ipv4), 0, 0,
+        "\"ipv4=on\" or \"ipv4=off\"" },
+    { "ipv6=", PARAMETER_SWITCH, offsetof(struct names_setting, ipv6), 0, 0,
+        "\"ipv6=on\" or \"ipv6=off\"" },
+    { "valid=", PARAMETER_MSEC, offsetof(struct names_setting, valid), 1, VALID_MAX,
+        "a time after \"valid=\"" },
+    { .name = NULL },
+};
 
 /* Appends a server to the text of all. */
 static int add_server(struct apply *apply, const struct conf_directive *directive, unsigned arg,
@@ -84,17 +60,13 @@ static int set_arguments(
     unsigned servers = 0;
 
     for (unsigned i = 0; i < directive->arg_n; i++) {
-        int is = set_valid(apply, directive, i, resolver);
+        bool is_server = parameter_find(parameters, directive->args[i].text) == NULL;
 
-        if (is == 0)
-            is = set_family(apply, directive, i, "ipv4", &resolver->ipv4);
-        if (is == 0)
-            is = set_family(apply, directive, i, "ipv6", &resolver->ipv6);
-        if (is == 0 && ++servers > SERVERS_MAX)
-            is = set_bad_value(apply, directive, i, "there are %d servers already", SERVERS_MAX);
-        if (is == 0)
-            is = add_server(apply, directive, i, resolver);
-        if (is == -1)
+        servers += is_server;
+        if (servers > SERVERS_MAX)
+            return set_bad_value(apply, directive, i, "there are %d servers already", SERVERS_MAX);
+        if ((is_server ? add_server(apply, directive, i, resolver)
+                       : parameter_set(apply, directive, i, parameters, NULL, resolver)) == -1)
             return -1;
     }
     if (servers == 0)
@@ -176,12 +148,11 @@ static void resolver_finish(struct apply *apply, struct scope *stream)
 }
 
 static const struct setting rows[] = {
-    { "resolver", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = resolver_set,
-        .offset = offsetof(struct server_settings, resolver),
-        .size = sizeof(const struct names_setting *), .unset = "the system's" },
-    { "resolver_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
-        .offset = offsetof(struct server_settings, resolver_timeout), .size = sizeof(int64_t),
-        .least_value = 1, .greatest_value = INT64_MAX, .initial = "30s" },
+    { "resolver", CONTEXT_SERVERS, 1, UCHAR_MAX, .set = resolver_set,
+        SETTING_FIELD(struct server_settings, resolver), .unset = "the system's" },
+    { "resolver_timeout", CONTEXT_SERVERS, 1, 1, .set = set_msec,
+        SETTING_FIELD(struct server_settings, resolver_timeout), .least_value = 1,
+        .greatest_value = INT64_MAX, .initial = "30s" },
     { .name = NULL },
 };
 

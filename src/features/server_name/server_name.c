@@ -67,7 +67,7 @@ static const char *normal_name(struct apply *apply, const char *text)
 static int check_regex(struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
     const char *text = directive->args[arg].text + 1;
-    struct conf_word name = directive->args[arg];
+    const struct variable *named[REGEX_NAMES_MAX];
     char error[REGEX_ERROR_TEXT];
     const struct regex *regex;
 
@@ -76,12 +76,7 @@ static int check_regex(struct apply *apply, const struct conf_directive *directi
     regex = regex_compile(apply->cycle->arena, text, error);
     if (regex == NULL)
         return set_bad_value(apply, directive, arg, "%s", error);
-    for (unsigned i = 0; i < regex_names(regex); i++) {
-        name.text = arena_printf(apply->cycle->arena, "$%s", regex_name(regex, i));
-        if (name.text == NULL || set_define(apply, &name, set_get_missing) == NULL)
-            return -1;
-    }
-    return 0;
+    return set_define_captures(apply, &directive->args[arg], regex, named);
 }
 
 static int add_name(struct apply *apply, const struct conf_directive *directive, unsigned arg)

@@ -8,6 +8,7 @@
 #include "session/record.h"
 #include "session/server.h"
 #include "settings/template.h"
+#include "text/regex.h"
 
 /* Works out the value of a variable that only `set` defines, where none was set: nothing. */
 static int get_nothing(struct fb_conn *conn, const struct variable *variable, struct value *value)
@@ -18,11 +19,12 @@ static int get_nothing(struct fb_conn *conn, const struct variable *variable, st
     return 0;
 }
 
-int set_get_missing(struct fb_conn *conn, const struct variable *variable, struct value *value)
+/* Leaves a variable that only captures set missing, where none was set. */
+static int get_missing(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     (void)conn;
     (void)variable;
-    *value = value_missing();
+    (void)value;
     return 0;
 }
 
@@ -44,7 +46,9 @@ static unsigned run_commands(struct fb_conn *conn, const void *arg)
     return 0;
 }
 
-struct variable *set_define(struct apply *apply, const struct conf_word *word,
+/* Returns the variable of the word ("$name"), which sessions can set: an unset value is worked out
+ * by the getter of another definition, or else by `get`. NULL after a report. */
+static struct variable *define_settable(struct apply *apply, const struct conf_word *word,
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value))
 {
     struct variable *variable = template_define(apply, word);
@@ -54,14 +58,29 @@ struct variable *set_define(struct apply *apply, const struct conf_word *word,
     return variable;
 }
 
-static int set_variable(struct apply *apply, const struct conf_directive *directive, void *field)
+int set_define_captures(struct apply *apply, const struct conf_word *word,
+    const struct regex *regex, const struct variable **out)
+{
+    for (unsigned i = 0; i < regex_names(regex); i++) {
+        struct conf_word name = *word;
+
+        name.text = arena_printf(apply->cycle->arena, "$%s", regex_name(regex, i));
+        if (name.text == NULL)
+            report_error(apply->report, NULL, "out of memory");
+        if (name.text == NULL || (out[i] = define_settable(apply, &name, get_missing)) == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+static int set_command(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct set_commands *commands = field;
     struct set_command *command = apply_alloc(apply, sizeof(*command));
 
     if (command == NULL)
         return -1;
-    command->variable = set_define(apply, &directive->args[0], get_nothing);
+    command->variable = define_settable(apply, &directive->args[0], get_nothing);
     command->value = template_of(apply, &directive->args[1], directive->args[1].text);
     if (command->variable == NULL || command->value == NULL)
         return -1;
@@ -73,7 +92,7 @@ static int set_variable(struct apply *apply, const struct conf_directive *direct
     return 0;
 }
 
-static bool is_used(const struct set_commands *commands)
+static bool has_used_command(const struct set_commands *commands)
 {
     const struct set_command *command = commands->first;
 
@@ -89,14 +108,14 @@ static void set_finish(struct apply *apply, struct scope *stream)
     STAILQ_FOREACH (scope, &stream->servers, link) {
         const struct set_commands *commands = feature_values(scope, FEATURE_SET);
 
-        if (is_used(commands))
+        if (has_used_command(commands))
             feature_add_handler(
                 apply, scope->server, PHASE_POST_ACCEPT, run_commands, commands->first);
     }
 }
 
 static const struct setting rows[] = {
-    { "set", CONTEXT_SERVER, 2, 2, .set = set_variable, .repeats = true, .unset = "none" },
+    { "set", CONTEXT_SERVER, 2, 2, .set = set_command, .repeats = true, .unset = "none" },
     { .name = NULL },
 };
 

@@ -5,6 +5,8 @@
 #include "settings/setting.h"
 #include "text/template.h"
 
+struct regex;
+
 struct set_command {
     const struct set_command *next; /* in the order of the configuration */
     const struct variable *variable;
@@ -16,9 +18,7 @@ struct set_commands {
     struct set_command *first, *last;
 };
 
-/* Works out the value of a variable that only captures set, where none was set: missing. */
-int set_get_missing(struct fb_conn *conn, const struct variable *variable, struct value *value);
-/* Returns the variable of the word ("$name"), which sessions can set: an unset value is worked out
- * by the getter of another definition, or else by `get`. NULL after a report. */
-struct variable *set_define(struct apply *apply, const struct conf_word *word,
-    int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value));
+/* Defines the variables of an expression's named captures, settable by sessions and missing
+ * before; `out` has room for REGEX_NAMES_MAX. -1 after a report. */
+int set_define_captures(struct apply *apply, const struct conf_word *word,
+    const struct regex *regex, const struct variable **out);

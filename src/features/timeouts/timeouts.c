@@ -16,22 +16,21 @@ static int set_output_limit(
     return set_size(apply, directive, field);
 }
 
-#define VALUE(member) .offset = offsetof(struct server_settings, member), .size = sizeof(int64_t)
-
 static const struct setting rows[] = {
-    { "first_byte_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
-        VALUE(first_byte_timeout), .initial = "60s" },
-    { "idle_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec, VALUE(idle_timeout),
-        .initial = "10m" },
-    { "input_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_size, VALUE(input_limit),
-        .least_value = 1, .greatest_value = INT64_MAX, .unset = "set by the protocol" },
-    { "output_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_output_limit,
-        VALUE(output_limit), .least_value = 64 * 1024, .greatest_value = INT64_MAX,
-        .unset = "set by the protocol" },
-    { "receive_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
-        VALUE(receive_timeout), .initial = "off" },
-    { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, VALUE(tcp_nodelay),
-        .initial = "on" },
+    { "first_byte_timeout", CONTEXT_SERVERS, 1, 1, .set = set_msec,
+        SETTING_FIELD(struct server_settings, first_byte_timeout), .initial = "60s" },
+    { "idle_timeout", CONTEXT_SERVERS, 1, 1, .set = set_msec,
+        SETTING_FIELD(struct server_settings, idle_timeout), .initial = "10m" },
+    { "input_limit", CONTEXT_SERVERS, 1, 1, .set = set_size,
+        SETTING_FIELD(struct server_settings, input_limit), .least_value = 1,
+        .greatest_value = INT64_MAX, .unset = "set by the protocol" },
+    { "output_limit", CONTEXT_SERVERS, 1, 1, .set = set_output_limit,
+        SETTING_FIELD(struct server_settings, output_limit), .least_value = 64 * 1024,
+        .greatest_value = INT64_MAX, .unset = "set by the protocol" },
+    { "receive_timeout", CONTEXT_SERVERS, 1, 1, .set = set_msec,
+        SETTING_FIELD(struct server_settings, receive_timeout), .initial = "off" },
+    { "tcp_nodelay", CONTEXT_SERVERS, 1, 1, .set = set_flag,
+        SETTING_FIELD(struct server_settings, tcp_nodelay), .initial = "on" },
     { .name = NULL },
 };
 

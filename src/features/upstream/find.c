@@ -30,7 +30,7 @@ static int compare_entries(const struct upstream_entry *a, const struct upstream
 RB_GENERATE_INTERNAL(
     upstream_names, upstream_entry, node, compare_entries, static __attribute__((unused)))
 
-static struct upstream *find_like(struct apply *apply, struct upstream *like)
+struct upstream *upstream_find_like(struct apply *apply, struct upstream *like)
 {
     struct upstream_entry wanted = { .upstream = like }, *found;
 
@@ -56,13 +56,7 @@ struct upstream *upstream_find(struct apply *apply, const char *name)
 {
     struct upstream like = { .name = name };
 
-    return find_like(apply, &like);
-}
-
-struct upstream *upstream_find_single(struct apply *apply, struct upstream *like)
-{
-    assert(like->is_single);
-    return find_like(apply, like);
+    return upstream_find_like(apply, &like);
 }
 
 void upstream_number_names(struct apply *apply)

@@ -2,12 +2,12 @@
 /* `server` of `upstream {}`: an address or a name, and parameters. Never resolves the name: workers
  * do, so that an unknown name stops nothing. */
 #include "base/check.h"
-#include "base/number.h"
 #include "features/upstream/upstream.h"
 #include "names/client.h"
 #include "net/address_parse.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/parameter.h"
 #include "settings/rows.h"
 #include "settings/set_value.h"
 
@@ -18,77 +18,25 @@
 #define COUNT_MOST INT32_MAX
 #define TIME_MOST INT64_C(31536000000) /* a year */
 
-enum parameter_kind { PARAMETER_FLAG, PARAMETER_COUNT, PARAMETER_TIME, PARAMETER_TEXT };
-
-static const struct parameter {
-    const char *name; /* ends with "=" where a value follows */
-    enum parameter_kind kind;
-    size_t offset; /* in struct upstream_server */
-    int64_t least, most;
-} parameters[] = {
+static const struct parameter parameters[] = {
 #define FIELD(member) offsetof(struct upstream_server, member)
-    { "backup", PARAMETER_FLAG, FIELD(backup), 0, 0 },
-    { "down", PARAMETER_FLAG, FIELD(down), 0, 0 },
-    { "drain", PARAMETER_FLAG, FIELD(drain), 0, 0 },
-    { "fail_timeout=", PARAMETER_TIME, FIELD(fail_timeout), 0, TIME_MOST },
-    { "max_conns=", PARAMETER_COUNT, FIELD(max_conns), 0, COUNT_MOST },
-    { "max_fails=", PARAMETER_COUNT, FIELD(max_fails), 0, COUNT_MOST },
-    { "resolve", PARAMETER_FLAG, FIELD(resolve), 0, 0 },
-    { "service=", PARAMETER_TEXT, FIELD(service), 0, 0 },
-    { "slow_start=", PARAMETER_TIME, FIELD(slow_start), 0, TIME_MOST },
-    { "weight=", PARAMETER_COUNT, FIELD(weight), 1, WEIGHT_MOST },
+    { "backup", PARAMETER_FLAG, FIELD(backup), 0, 0, NULL },
+    { "down", PARAMETER_FLAG, FIELD(down), 0, 0, NULL },
+    { "drain", PARAMETER_FLAG, FIELD(drain), 0, 0, NULL },
+    { "fail_timeout=", PARAMETER_MSEC, FIELD(fail_timeout), 0, TIME_MOST, NULL },
+    { "max_conns=", PARAMETER_COUNT, FIELD(max_conns), 0, COUNT_MOST, NULL },
+    { "max_fails=", PARAMETER_COUNT, FIELD(max_fails), 0, COUNT_MOST, NULL },
+    { "resolve", PARAMETER_FLAG, FIELD(resolve), 0, 0, NULL },
+    { "service=", PARAMETER_TEXT, FIELD(service), 0, 0, NULL },
+    { "slow_start=", PARAMETER_MSEC, FIELD(slow_start), 0, TIME_MOST, NULL },
+    { "weight=", PARAMETER_COUNT, FIELD(weight), 1, WEIGHT_MOST, NULL },
+    { .name = NULL },
 #undef FIELD
 };
 
-static const struct parameter *find_parameter(const char *text)
+static int report_unknown(struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
-    for (size_t i = 0; i < countof(parameters); i++) {
-        const char *name = parameters[i].name;
-        bool has_value = parameters[i].kind != PARAMETER_FLAG;
-
-        if (has_value ? strncmp(text, name, strlen(name)) == 0 : strcmp(text, name) == 0)
-            return &parameters[i];
-    }
-    return NULL;
-}
-
-static int set_count(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    const struct parameter *parameter, uint32_t *field)
-{
-    const char *value = directive->args[arg].text + strlen(parameter->name);
-    int64_t number;
-
-    if (number_parse(value, parameter->least, parameter->most, &number) != NUMBER_OK)
-        return set_bad_value(apply, directive, arg, "expected a number from %d to %d after \"%s\"",
-            (int)parameter->least, (int)parameter->most, parameter->name);
-    *field = (uint32_t)number;
-    return 0;
-}
-
-static int set_time(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    const struct parameter *parameter, int64_t *field)
-{
-    const char *value = directive->args[arg].text + strlen(parameter->name);
-
-    if (number_parse_msec(value, parameter->least, parameter->most, field) == NUMBER_OK)
-        return 0;
-    return set_bad_value(
-        apply, directive, arg, "expected a time such as 30s after \"%s\"", parameter->name);
-}
-
-static int set_text(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    const struct parameter *parameter, const char **field)
-{
-    *field = directive->args[arg].text + strlen(parameter->name);
-    if (**field != '\0')
-        return 0;
-    return set_bad_value(apply, directive, arg, "expected a name after \"%s\"", parameter->name);
-}
-
-static int unknown_parameter(
-    struct apply *apply, const struct conf_directive *directive, unsigned arg)
-{
-    const char *names[countof(parameters) + 1] = { NULL };
+    const char *names[countof(parameters)];
     const char *hint = rows_haproxy_hint(HAPROXY_SERVER, directive->args[arg].text);
 
     if (hint != NULL)
@@ -98,34 +46,15 @@ static int unknown_parameter(
     return set_bad_name(apply, directive, arg, names, "a parameter of \"server\"");
 }
 
-static int set_parameter(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    struct upstream_server *server)
-{
-    const struct parameter *parameter = find_parameter(directive->args[arg].text);
-    void *field = parameter != NULL ? (char *)server + parameter->offset : NULL;
-
-    if (parameter == NULL)
-        return unknown_parameter(apply, directive, arg);
-    switch (parameter->kind) {
-    case PARAMETER_FLAG:
-        *(bool *)field = true;
-        return 0;
-    case PARAMETER_COUNT:
-        return set_count(apply, directive, arg, parameter, field);
-    case PARAMETER_TIME:
-        return set_time(apply, directive, arg, parameter, field);
-    default:
-        return set_text(apply, directive, arg, parameter, field);
-    }
-}
-
-static int set_parameters(
+static int set_server_parameters(
     struct apply *apply, const struct conf_directive *directive, struct upstream_server *server)
 {
     int status = 0;
 
     for (unsigned arg = 1; arg < directive->arg_n; arg++)
-        if (set_parameter(apply, directive, arg, server) == -1)
+        if (parameter_find(parameters, directive->args[arg].text) == NULL)
+            status = report_unknown(apply, directive, arg);
+        else if (parameter_set(apply, directive, arg, parameters, NULL, server) == -1)
             status = -1;
     return status;
 }
@@ -232,7 +161,7 @@ int upstream_server_set(struct apply *apply, const struct conf_directive *direct
     if (server == NULL)
         return -1;
     server->word = &directive->args[0];
-    status = set_parameters(apply, directive, server);
+    status = set_server_parameters(apply, directive, server);
     wrong = upstream_server_parse(apply, directive->args[0].text, server);
     if (wrong != NULL)
         status = set_bad_value(apply, directive, 0, "%s", wrong);

@@ -380,9 +380,8 @@ static void upstream_warn(struct apply *apply, const struct scope *stream)
 }
 
 static const struct setting rows[] = {
-    { "proxy_session_drop", CONTEXT_STREAM | CONTEXT_SERVER, 1, 2, .set = upstream_set_drop,
-        .offset = offsetof(struct server_settings, drop), .size = sizeof(struct upstream_drop),
-        .initial = "off" },
+    { "proxy_session_drop", CONTEXT_SERVERS, 1, 2, .set = upstream_set_drop,
+        SETTING_FIELD(struct server_settings, drop), .initial = "off" },
     { "upstream", CONTEXT_STREAM, 1, 1, .set = upstream_set, .block = true, .repeats = true,
         .unset = "none" },
     { .name = NULL },

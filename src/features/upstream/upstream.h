@@ -69,8 +69,8 @@ void upstream_balance_check(struct apply *apply, const struct upstream_block *bl
 int upstream_add(struct apply *apply, struct upstream *upstream);
 /* Returns the named group, of `upstream {}` alone and not of a single address, or NULL. */
 struct upstream *upstream_find(struct apply *apply, const char *name);
-/* Returns the equal group of a single address, or NULL. */
-struct upstream *upstream_find_single(struct apply *apply, struct upstream *like);
+/* Returns the equal group, or NULL. */
+struct upstream *upstream_find_like(struct apply *apply, struct upstream *like);
 /* Lets sessions find the groups by name, once all were added. */
 void upstream_number_names(struct apply *apply);
 /* Returns the nearest name of a group, or NULL. */

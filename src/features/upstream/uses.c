@@ -108,7 +108,7 @@ static struct upstream *make_single(
     *upstream = *like;
     upstream->name = server->name;
     STAILQ_INIT(&upstream->servers);
-    found = upstream_find_single(apply, upstream);
+    found = upstream_find_like(apply, upstream);
     if (found != NULL)
         return found;
     upstream_server_add(apply, upstream, server);
@@ -130,7 +130,7 @@ static struct upstream *find_single(struct apply *apply, const struct upstream_u
         like.resolver = use->settings->resolver;
         like.resolver_timeout = use->settings->resolver_timeout;
     }
-    found = upstream_find_single(apply, &like);
+    found = upstream_find_like(apply, &like);
     return found != NULL ? found : make_single(apply, use, &like);
 }
 
