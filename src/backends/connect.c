@@ -39,105 +39,7 @@ static COLD void make_room_for_server(struct stream *stream, const struct fb_con
         net->overdraft = n < NET_OVERDRAFT ? n : NET_OVERDRAFT;
 }
 
-/* Begins the session of a connection to a server: connects, or waits for a place. */
-static inline void begin_outgoing(
-    struct stream *stream, struct fb_conn *owner, const struct session_outgoing *outgoing)
-{
-    struct fb_conn *conn = outgoing->session.conn;
-
-    if (owner != NULL && unlikely(chain_may_be_ours(stream, &outgoing->target->address)))
-        chain_note(session_client_of(owner), conn);
-    session_set_phase(conn, SESSION_NEW);
-    if (!outgoing->session.waits && unlikely(conn_lacks_descriptor(conn)))
-        idle_reclaim(stream, owner, "descriptors are not enough");
-}
-
-/* ---- For a client, without options ---- */
-
-/* Takes a connection from the keepalive pool; NULL where there is none. */
-static NOINLINE struct fb_conn *connect_child_reused(struct fb_conn *owner,
-    struct session_conn *parent, const struct fb_target *target, const fb_ops *ops)
-{
-    struct fb_conn *conn = keepalive_get(stream_of(owner), target, ops);
-
-    if (conn == NULL)
-        return NULL;
-    conn_reopen(conn, &session_conn_ops, owner->owner);
-    session_outgoing_of(conn->session)->target = target;
-    session_conn_adopt(conn->session, parent);
-    conn->number = owner->number;
-    conn->debug = owner->debug;
-    return conn;
-}
-
-/* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need its
- * parent and target at once. */
-static inline struct fb_conn *connect_child_new(struct stream *stream, struct fb_conn *owner,
-    struct session_conn *parent, const struct fb_target *target, const fb_ops *ops,
-    uint64_t timeout, uint8_t log_level)
-{
-    const struct address *address = &target->address;
-    struct net *net = &stream->net;
-    struct session_outgoing *outgoing = session_outgoing_create(stream);
-    struct session_conn *session;
-    struct fb_conn *conn;
-
-    if (unlikely(outgoing == NULL))
-        return NULL;
-    outgoing->log_level = log_level;
-    session = &outgoing->session;
-    session->ops = ops;
-    outgoing->target = target;
-    session_conn_adopt(session, parent);
-    if (unlikely(net_is_full(net)))
-        make_room_for_server(stream, owner);
-    conn = conn_connect(
-        net, owner, &address->any, address->length, NULL, &session_conn_ops, owner->owner, session);
-    if (unlikely(conn == NULL)) {
-        session_outgoing_discard(stream, outgoing);
-        return NULL;
-    }
-    session->conn = conn;
-    begin_outgoing(stream, owner, outgoing);
-    conn_deadline_set(conn, timeout);
-    return conn;
-}
-
-struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
-    const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level)
-{
-    struct stream *stream = stream_of(owner);
-    struct session_outgoing *outgoing;
-    struct session_conn *parent;
-    struct fb_conn *conn = NULL;
-    bool kept;
-
-    assert(target != NULL && ops != NULL);
-    if (!conn_is_active(owner))
-        return NULL;
-    parent = session_conn_make(owner);
-    if (unlikely(parent == NULL))
-        return NULL;
-    kept = session_keeps_slot(owner);
-    net_reserve(&stream->net, -kept);
-    if (unlikely(!TAILQ_EMPTY(&stream->keepalive)))
-        conn = connect_child_reused(owner, parent, target, ops);
-    if (likely(conn == NULL))
-        conn = connect_child_new(stream, owner, parent, target, ops, timeout, log_level);
-    if (unlikely(conn == NULL)) {
-        net_reserve(&stream->net, kept);
-        return NULL;
-    }
-    outgoing = session_outgoing_of(conn->session);
-    assert(outgoing->session.conn == conn && session_parent_of(&outgoing->session) == parent);
-    LIST_INSERT_HEAD(&parent->children, outgoing, sibling);
-    conn->state = state;
-    return conn;
-}
-
-/* ---- With options: the worker's own, connections of trunks ---- */
-
-/* The options of a connection. */
+/* What a connection is made of. Parts of each caller, which knows some fields to be NULL. */
 struct order {
     struct stream *stream;
     struct binding *binding;
@@ -147,21 +49,13 @@ struct order {
     const struct fb_target *target;
     bool lasting; /* the target lives as long as the connection */
     const fb_ops *ops;
-    const fb_connect_options *options;
+    uint64_t timeout, queue_timeout; /* ms: for the server's answer; for a place, 0: any */
+    uint8_t log_level;
 };
 
-static uint8_t log_level_of(const fb_connect_options *options)
-{
-    return (uint8_t)(options->log_level < FB_LOG_DEBUG ? options->log_level : FB_LOG_DEBUG);
-}
-
-static uint64_t connect_timeout(const fb_connect_options *options)
-{
-    return options->timeout > 0 ? options->timeout : BACKEND_TIMEOUT_MS;
-}
-
 /* Returns a target with the session's lifetime, or NULL without memory. */
-static const struct fb_target *own_target(const struct order *order, struct session_conn *session)
+static inline const struct fb_target *own_target(
+    const struct order *order, struct session_conn *session)
 {
     struct fb_target *copy;
 
@@ -176,7 +70,7 @@ static const struct fb_target *own_target(const struct order *order, struct sess
 }
 
 /* Begins to connect, or to wait; NULL without a free slot, or memory. */
-static struct fb_conn *begin(const struct order *order, struct session_conn *session)
+static ALWAYS_INLINE struct fb_conn *begin(const struct order *order, struct session_conn *session)
 {
     struct net *net = &order->stream->net;
     const struct address *address = &order->target->address;
@@ -199,72 +93,80 @@ static struct fb_conn *begin(const struct order *order, struct session_conn *ses
         order->binding, session);
 }
 
-static void give_up(const struct order *order, struct session_conn *session)
-{
-    net_release(&order->stream->net, &session->lasting);
-    session_outgoing_discard(order->stream, session_outgoing_of(session));
-}
-
 /* Sets the deadline of the place, or of the server's answer. */
-static void set_deadline(const struct order *order, struct session_conn *session)
+static ALWAYS_INLINE void set_deadline(const struct order *order, struct session_conn *session)
 {
-    struct fb_conn *conn = session->conn;
-
-    if (!session->waits) {
-        conn_deadline_set(conn, connect_timeout(order->options));
+    if (order->trunk == NULL || !session->waits) {
+        conn_deadline_set(session->conn, order->timeout);
         return;
     }
-    session->timeout = session_clamp_ms(connect_timeout(order->options));
-    if (order->options->queue_timeout > 0)
-        conn_deadline_set(conn, order->options->queue_timeout);
+    session->timeout = session_clamp_ms(order->timeout);
+    if (order->queue_timeout > 0)
+        conn_deadline_set(session->conn, order->queue_timeout);
+    trunk_wake(order->trunk); /* an idle connection may only have to be looked at */
 }
 
-static struct fb_conn *connect_new(const struct order *order)
+/* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need parent,
+ * target and level at once. */
+static ALWAYS_INLINE struct fb_conn *connect_new(const struct order *order)
 {
     struct stream *stream = order->stream;
     struct net *net = &stream->net;
     struct session_outgoing *outgoing = session_outgoing_create(stream);
     struct session_conn *session;
+    struct fb_conn *conn = NULL;
 
-    if (outgoing == NULL)
+    if (unlikely(outgoing == NULL))
         return NULL;
+    outgoing->log_level = order->log_level;
     session = &outgoing->session;
     session->ops = order->ops;
     if (order->parent != NULL)
         session_conn_adopt(session, order->parent);
-    outgoing->log_level = log_level_of(order->options);
     outgoing->target = own_target(order, session);
-    if (net_is_full(net))
+    if (unlikely(net_is_full(net)))
         make_room_for_server(stream, order->owner);
-    if (outgoing->target != NULL)
-        session->conn = begin(order, session);
-    if (session->conn == NULL) {
-        give_up(order, session);
+    if (likely(outgoing->target != NULL))
+        conn = begin(order, session);
+    if (unlikely(conn == NULL)) {
+        net_release(net, &session->lasting);
+        session_outgoing_discard(stream, outgoing);
         return NULL;
     }
-    begin_outgoing(stream, order->owner, outgoing);
-    session->conn->opened_ms = net->loop.clock.mono_ms;
-    if (session->waits)
-        trunk_wake(order->trunk); /* an idle connection may only have to be looked at */
+    session->conn = conn;
+    conn->opened_ms = net->loop.clock.mono_ms;
+    if (order->owner != NULL && unlikely(chain_may_be_ours(stream, &order->target->address)))
+        chain_note(session_client_of(order->owner), conn);
+    session_set_phase(conn, SESSION_NEW);
+    if (unlikely(conn_lacks_descriptor(conn)) && !session->waits)
+        idle_reclaim(stream, order->owner, "descriptors are not enough");
     set_deadline(order, session);
-    return session->conn;
-}
-
-static struct fb_conn *connect_reused(const struct order *order)
-{
-    struct fb_conn *conn = NULL;
-
-    if (order->trunk == NULL)
-        conn = keepalive_get(order->stream, order->target, order->ops);
-    else if (order->trunk->waiting_n == 0)
-        conn = keepalive_take(order->stream, order->trunk);
-    if (conn != NULL)
-        conn_reopen(conn, &session_conn_ops, order->binding);
     return conn;
 }
 
-/* Returns whether no connection may be made: the queue is full, or the worker ends. */
-static bool is_refused(const struct order *order)
+/* Takes a connection out of the keepalive pool; NULL where there is none. */
+static NOINLINE struct fb_conn *find_reusable(struct stream *stream, const struct trunk *trunk,
+    const struct fb_target *target, const fb_ops *ops)
+{
+    if (trunk == NULL)
+        return keepalive_get(stream, target, ops);
+    return trunk->waiting_n == 0 ? keepalive_take(stream, trunk) : NULL;
+}
+
+static inline void reopen_reused(const struct order *order, struct fb_conn *conn)
+{
+    conn_reopen(conn, &session_conn_ops, order->binding);
+    if (order->trunk == NULL && order->lasting)
+        session_outgoing_of(conn->session)->target = order->target;
+    if (order->parent != NULL) {
+        session_conn_adopt(conn->session, order->parent);
+        conn->number = order->owner->number;
+    }
+    conn->debug = order->owner != NULL && order->owner->debug;
+}
+
+/* Whether no connection may be made: the queue is full, or the worker ends. */
+static inline bool is_refused(const struct order *order)
 {
     const struct stream *stream = order->stream;
     const struct trunk *trunk = order->trunk;
@@ -275,60 +177,78 @@ static bool is_refused(const struct order *order)
     return trunk != NULL && trunk_is_full(trunk) && trunk->waiting_n >= trunk->queue;
 }
 
-/* Gives the connection to its owner. */
-static void adopt(const struct order *order, struct fb_conn *conn, void *state)
+static ALWAYS_INLINE struct fb_conn *fill_order(const struct order *order, void *state)
 {
-    struct session_conn *session = conn->session;
-    struct session_outgoing *outgoing = session_outgoing_of(session);
+    struct stream *stream = order->stream;
+    bool kept = order->owner != NULL && session_keeps_slot(order->owner);
+    struct session_outgoing *outgoing;
+    struct fb_conn *conn = NULL;
 
-    outgoing->log_level = log_level_of(order->options);
-    conn->state = state;
-    if (order->parent != NULL) {
-        session_conn_adopt(session, order->parent);
-        LIST_INSERT_HEAD(&order->parent->children, outgoing, sibling);
-        conn->number = order->owner->number;
-        conn->debug = order->owner->debug;
-    } else {
-        TAILQ_INSERT_HEAD(&order->stream->own, outgoing, among);
-        session->is_own = true;
-        conn->debug = 0;
+    net_reserve(&stream->net, -kept);
+    if (order->trunk != NULL || unlikely(!TAILQ_EMPTY(&stream->keepalive)))
+        conn = find_reusable(stream, order->trunk, order->target, order->ops);
+    if (unlikely(conn != NULL))
+        reopen_reused(order, conn);
+    else if (!is_refused(order))
+        conn = connect_new(order);
+    if (unlikely(conn == NULL)) {
+        net_reserve(&stream->net, kept);
+        return NULL;
     }
+    outgoing = session_outgoing_of(conn->session);
+    assert(
+        outgoing->session.conn == conn && session_parent_of(&outgoing->session) == order->parent);
+    if (order->parent != NULL) {
+        LIST_INSERT_HEAD(&order->parent->children, outgoing, sibling);
+    } else {
+        TAILQ_INSERT_HEAD(&stream->own, outgoing, among);
+        outgoing->session.is_own = true;
+    }
+    conn->state = state;
+    return conn;
 }
 
-static struct fb_conn *fill_order(const struct order *order, void *state)
+struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
+    const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level)
 {
-    bool kept = order->owner != NULL && session_keeps_slot(order->owner);
-    struct net *net = &order->stream->net;
-    struct fb_conn *conn;
+    const struct order order = {
+        .stream = stream_of(owner),
+        .binding = session_binding_of(owner),
+        .owner = owner,
+        .parent = conn_is_active(owner) ? session_conn_make(owner) : NULL,
+        .target = target,
+        .lasting = true,
+        .ops = ops,
+        .timeout = timeout,
+        .log_level = log_level,
+    };
 
-    net_reserve(net, -kept);
-    conn = connect_reused(order);
-    if (conn == NULL && !is_refused(order))
-        conn = connect_new(order);
-    if (conn != NULL)
-        adopt(order, conn, state);
-    else
-        net_reserve(net, kept);
-    return conn;
+    assert(target != NULL && ops != NULL);
+    return likely(order.parent != NULL) ? fill_order(&order, state) : NULL;
 }
 
 struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
     const struct fb_target *target, bool lasting, const fb_ops *ops, void *state,
     const fb_connect_options *options)
 {
-    struct order order = { .stream = stream,
+    struct order order = {
+        .stream = stream,
         .binding = own,
+        .owner = options->owner,
         .target = target,
         .lasting = lasting,
         .ops = ops,
-        .options = options };
+        .timeout = options->timeout > 0 ? options->timeout : BACKEND_TIMEOUT_MS,
+        .queue_timeout = options->queue_timeout,
+        .log_level =
+            (uint8_t)(options->log_level < FB_LOG_DEBUG ? options->log_level : FB_LOG_DEBUG),
+    };
     struct fb_conn *conn;
 
     assert(target != NULL && ops != NULL && (own == NULL) == (options->owner != NULL));
-    if (options->owner != NULL) {
-        if (!conn_is_active(options->owner))
+    if (order.owner != NULL) {
+        if (!conn_is_active(order.owner))
             return NULL;
-        order.owner = options->owner;
         order.binding = session_binding_of(order.owner);
         order.parent = session_conn_make(order.owner);
         if (order.parent == NULL)
