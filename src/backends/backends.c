@@ -6,11 +6,6 @@
 #include "backends/tries.h"
 #include "backends/trunk.h"
 
-static unsigned last_end(const struct session_tries *tries)
-{
-    return tries_last_end(tries);
-}
-
 static void check_conn(const struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;
@@ -33,7 +28,7 @@ const struct session_backends backends_ops = {
     .connect_failed = backend_connect_failed,
     .connect_expired = backend_connect_expired,
     .describe = tries_describe,
-    .last_end = last_end,
+    .last_end = tries_last_end,
     .clear_tries = tries_clear,
     .leave_trunk = trunk_leave,
     .close_all = keepalive_close_all,

@@ -140,13 +140,13 @@ static const struct session_try *last_try(
     return last;
 }
 
-enum session_end tries_last_end(const struct session_tries *tries)
+unsigned tries_last_end(const struct session_tries *tries)
 {
     const struct session_try *run = tries->ended;
 
     while (run != NULL && run->next != NULL)
         run = run->next;
-    return run != NULL ? (enum session_end)run->end : SESSION_END_NONE;
+    return run != NULL ? run->end : SESSION_END_NONE;
 }
 
 /* Returns why the group has no server for a session. */

@@ -45,8 +45,8 @@ const struct session_try *tries_first(
 const struct session_try *tries_next(
     const struct session_tries *tries, const struct session_try *run, struct session_try *running);
 
-/* Returns how the last ended try has ended the session, if at all. */
-enum session_end tries_last_end(const struct session_tries *tries);
+/* Returns how the last ended try has ended the session, if at all: enum session_end. */
+unsigned tries_last_end(const struct session_tries *tries);
 
 /* Do what the calls of fb_upstreams promise. */
 fb_choice tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,

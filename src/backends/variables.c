@@ -10,49 +10,11 @@
 /* Bytes of an item without an address: a number of 64 bits, and ", ". */
 #define ITEM 32
 
-typedef int item_writer(char *p, size_t size, const struct session_try *run);
-
-static int write_time(char *p, size_t size, uint64_t ms)
+static int write_ms_or_none(char *p, size_t size, uint64_t ms)
 {
     if (ms == FB_NO_TIME)
         return snprintf(p, size, "-");
     return snprintf(p, size, "%" PRIu64 ".%03u", ms / 1000, (unsigned)(ms % 1000));
-}
-
-/* Writes a time of 32 bits, as of a choice. */
-static int write_early_time(char *p, size_t size, uint32_t ms)
-{
-    return write_time(p, size, ms != CHOICE_NO_TIME ? ms : FB_NO_TIME);
-}
-
-static int write_address(char *p, size_t size, const struct session_try *run)
-{
-    return snprintf(p, size, "%s", run->address);
-}
-
-static int write_connect_time(char *p, size_t size, const struct session_try *run)
-{
-    return write_early_time(p, size, run->connected_ms);
-}
-
-static int write_first_byte_time(char *p, size_t size, const struct session_try *run)
-{
-    return write_early_time(p, size, run->first_byte_ms);
-}
-
-static int write_session_time(char *p, size_t size, const struct session_try *run)
-{
-    return write_time(p, size, run->lasted_ms);
-}
-
-static int write_sent(char *p, size_t size, const struct session_try *run)
-{
-    return snprintf(p, size, "%" PRIu64, run->sent);
-}
-
-static int write_received(char *p, size_t size, const struct session_try *run)
-{
-    return snprintf(p, size, "%" PRIu64, run->received);
 }
 
 /* Numbers of the variables that are lists. */
@@ -65,14 +27,23 @@ enum {
     LIST_RECEIVED,
 };
 
-static item_writer *const item_writers[] = {
-    [LIST_ADDRESSES] = write_address,
-    [LIST_CONNECT_TIMES] = write_connect_time,
-    [LIST_FIRST_BYTE_TIMES] = write_first_byte_time,
-    [LIST_SESSION_TIMES] = write_session_time,
-    [LIST_SENT] = write_sent,
-    [LIST_RECEIVED] = write_received,
-};
+/* Writes the number of a try that the list has. */
+static int write_item(char *p, size_t size, uint64_t list, const struct session_try *run)
+{
+    uint32_t early = list == LIST_CONNECT_TIMES ? run->connected_ms : run->first_byte_ms;
+
+    switch (list) {
+    case LIST_ADDRESSES:
+        return snprintf(p, size, "%s", run->address);
+    case LIST_CONNECT_TIMES:
+    case LIST_FIRST_BYTE_TIMES:
+        return write_ms_or_none(p, size, early != CHOICE_NO_TIME ? early : FB_NO_TIME);
+    case LIST_SESSION_TIMES:
+        return write_ms_or_none(p, size, run->lasted_ms);
+    default:
+        return snprintf(p, size, "%" PRIu64, list == LIST_SENT ? run->sent : run->received);
+    }
+}
 
 /* Sets the value to the list of the variable's numbers, try by try. */
 static int get_tries_list(
@@ -84,7 +55,7 @@ static int get_tries_list(
     size_t size = 0, used = 0;
     char *text;
 
-    assert(variable->number < countof(item_writers));
+    assert(variable->number <= LIST_RECEIVED);
     first = tries != NULL ? tries_first(tries, &running) : NULL;
     if (first == NULL)
         return 0;
@@ -100,7 +71,7 @@ static int get_tries_list(
             memcpy(text + used, ", ", 2);
             used += 2;
         }
-        length = item_writers[variable->number](text + used, size - used, run);
+        length = write_item(text + used, size - used, variable->number, run);
         assert(length >= 0 && (size_t)length + 2 < size - used);
         used += (size_t)length;
     }
@@ -118,7 +89,7 @@ static int get_wait_time(struct fb_conn *conn, const struct variable *variable, 
     if (more == NULL || more->waited_ms[variable->number] == CHOICE_NO_TIME)
         return 0;
     return value_copy(conn, value, text,
-        (size_t)write_time(text, sizeof(text), more->waited_ms[variable->number]));
+        (size_t)write_ms_or_none(text, sizeof(text), more->waited_ms[variable->number]));
 }
 
 static int get_group_name(

@@ -88,8 +88,20 @@ void session_part_add(
     record->parts = part;
 }
 
-struct session_part *session_part_of(
-    const struct fb_conn *conn, const struct session_part_kind *kind)
+void *session_part_make(struct fb_conn *conn, size_t n, const struct session_part_kind *kind)
+{
+    struct session_part *part = session_keep(conn, n);
+
+    if (part == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return NULL;
+    }
+    memory_clear(part, n);
+    session_part_add(session_record_of(conn), part, kind);
+    return part;
+}
+
+void *session_part_of(const struct fb_conn *conn, const struct session_part_kind *kind)
 {
     const struct session_record *record = session_record_of(conn);
     struct session_part *part = record != NULL ? record->parts : NULL;

@@ -68,11 +68,12 @@ void session_record_reset(struct session_conn *session);
  * memory. */
 void *session_keep(struct fb_conn *conn, size_t n);
 
-/* Adds a part to the record; the record has no part of the kind. */
+/* Makes a part of n bytes, zeroed, in the session's memory; NULL without memory, and then the
+ * connection has been failed. session_part_add() adds a part in the room's memory. */
+void *session_part_make(struct fb_conn *conn, size_t n, const struct session_part_kind *kind);
 void session_part_add(
     struct session_record *record, struct session_part *part, const struct session_part_kind *kind);
-/* Returns the part of the kind in the connection's session, or NULL. */
-struct session_part *session_part_of(
-    const struct fb_conn *conn, const struct session_part_kind *kind);
+/* Returns the room's struct of the kind in the connection's session, or NULL. */
+void *session_part_of(const struct fb_conn *conn, const struct session_part_kind *kind);
 /* The `left` of a part with nothing to forget. */
 void session_part_stays(struct session_part *part);

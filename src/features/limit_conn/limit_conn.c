@@ -137,32 +137,6 @@ static const struct session_part_kind limit_part_kind = {
     .ended = limit_part_ended,
 };
 
-/* Returns the session's, or NULL. */
-static struct limit_part *limit_part_of(const struct fb_conn *conn)
-{
-    struct session_part *part = session_part_of(conn, &limit_part_kind);
-
-    return part != NULL ? container_of(part, struct limit_part, part) : NULL;
-}
-
-/* Returns the session's, made where there is none; NULL without memory, and then the client has
- * been failed. */
-static struct limit_part *limit_part_make(struct fb_conn *conn)
-{
-    struct limit_part *part = limit_part_of(conn);
-
-    if (part != NULL)
-        return part;
-    part = session_keep(conn, sizeof(*part));
-    if (part == NULL) {
-        conn_fail(conn, FB_NO_MEMORY);
-        return NULL;
-    }
-    *part = (struct limit_part) { .status = LIMIT_NONE };
-    session_part_add(session_record_of(conn), &part->part, &limit_part_kind);
-    return part;
-}
-
 /* Returns the session's count for the zone and key from an earlier server, which has passed the
  * session: the count of an attempt (`coming`), or of the session. Or the end of the list. */
 static struct limit_held **find_held(
@@ -257,12 +231,14 @@ static COLD void log_refusal(struct fb_conn *conn, const struct limit_values *va
 static bool passes(
     struct fb_conn *conn, const struct limit_values *values, const struct limit_rule *rule)
 {
-    struct limit_part *part = limit_part_make(conn);
+    struct limit_part *part = session_part_of(conn, &limit_part_kind);
     enum shm_limit_status status;
     struct value key;
 
     assert(!conn->outgoing && rule->zone->handle->header != NULL);
     assert((rule->most > 0) != (rule->rate.interval_ns > 0));
+    if (part == NULL)
+        part = session_part_make(conn, sizeof(*part), &limit_part_kind);
     if (part == NULL || !find_key(conn, rule->zone, &key))
         return true;
     status = rule->most > 0 ? count_session(conn, part, rule, &key)
@@ -298,7 +274,7 @@ static int get_status(struct fb_conn *conn, const struct variable *variable, str
         [LIMIT_REJECTED] = "REJECTED",
         [LIMIT_REJECTED_DRY_RUN] = "REJECTED_DRY_RUN",
     };
-    const struct limit_part *part = limit_part_of(conn);
+    const struct limit_part *part = session_part_of(conn, &limit_part_kind);
     enum limit_status status = part != NULL ? part->status : LIMIT_NONE;
 
     (void)variable;

@@ -147,14 +147,6 @@ struct pass_part {
 
 static const struct session_part_kind passage_kind = { .left = session_part_stays };
 
-/* Returns NULL where the client was not passed, and is not to be. */
-static struct pass_part *passage_of(const struct fb_conn *conn)
-{
-    struct session_part *part = session_part_of(conn, &passage_kind);
-
-    return part != NULL ? container_of(part, struct pass_part, part) : NULL;
-}
-
 /* ---- The call ---- */
 
 /* Parses the address from variables; NULL, or the text of a mistake. */
@@ -201,7 +193,7 @@ static struct binding *find_next(
 
 int pass_client(struct fb_conn *conn, const struct fb_listener *listener)
 {
-    struct pass_part *passage = passage_of(conn);
+    struct pass_part *passage = session_part_of(conn, &passage_kind);
     struct address address;
     struct binding *binding;
 
@@ -214,13 +206,10 @@ int pass_client(struct fb_conn *conn, const struct fb_listener *listener)
     binding = find_next(conn, listener, &address);
     if (binding == NULL)
         return -1;
-    if (passage == NULL) {
-        passage = session_keep(conn, sizeof(*passage));
-        if (passage == NULL)
-            return -1;
-        *passage = (struct pass_part) { .n = 0 };
-        session_part_add(session_record_of(conn), &passage->part, &passage_kind);
-    }
+    if (passage == NULL)
+        passage = session_part_make(conn, sizeof(*passage), &passage_kind);
+    if (passage == NULL)
+        return -1;
     if (passage->n == FB_PASSES_MAX) {
         conn_log(conn, LEVEL_ERROR, 0,
             "a client was passed %u times, and is to be passed to %s: servers pass it in a circle",
@@ -234,7 +223,7 @@ int pass_client(struct fb_conn *conn, const struct fb_listener *listener)
 
 bool pass_is_due(const struct fb_conn *conn)
 {
-    const struct pass_part *passage = passage_of(conn);
+    const struct pass_part *passage = session_part_of(conn, &passage_kind);
 
     return passage != NULL && passage->binding != NULL;
 }
@@ -254,7 +243,7 @@ static void open_and_pass(struct fb_conn *conn, void (*open)(struct fb_conn *con
     stream->opening = NULL;
     if (!pass_is_due(conn) || !conn_is_active(conn) || conn->pipe != NULL)
         return;
-    passage = passage_of(conn);
+    passage = session_part_of(conn, &passage_kind);
     conn_debug(conn, "passed to %s", passage->binding->text);
     assert(passage->n < FB_PASSES_MAX);
     session_leave_server(conn);

@@ -53,23 +53,16 @@ enum step {
     STEPS,
 };
 
-/* Whether the bytes of a step are a number; bytes of the rest are skipped. */
-static const bool is_number[STEPS] = {
-    [STEP_MESSAGE] = true,
-    [STEP_VERSION] = true,
-    [STEP_SESSION_LENGTH] = true,
-    [STEP_CIPHERS_LENGTH] = true,
-    [STEP_METHODS_LENGTH] = true,
-    [STEP_EXTENSIONS_LENGTH] = true,
-    [STEP_EXTENSION] = true,
-    [STEP_NAMES_LENGTH] = true,
-    [STEP_NAME_HEAD] = true,
-    [STEP_PROTOCOLS_LENGTH] = true,
-    [STEP_PROTOCOL_LENGTH] = true,
-    [STEP_VERSIONS_LENGTH] = true,
+/* How a step ends: by a function, or with the next step, of so many bytes. */
+struct step_row {
+    bool is_number; /* the bytes are a number; else they are skipped */
+    void (*end)(struct client_hello *hello);
+    uint8_t next, next_n; /* 0: as many as the number says */
 };
 
-static void refuse(struct client_hello *hello)
+static const struct step_row steps[STEPS];
+
+static void refuse_hello(struct client_hello *hello)
 {
     hello->status = CLIENT_HELLO_NONE;
     hello->need = 0;
@@ -80,21 +73,21 @@ static bool is_within_extension(enum step step)
     return step >= STEP_EXTENSION_REST;
 }
 
-/* Begins a step of n bytes, if the message, or the extension, has as many. */
-static void begin_step(struct client_hello *hello, enum step step, uint32_t n)
+/* Begins a step of n bytes, if the last was valid and the message, or the extension, has as many. */
+static void begin_step(struct client_hello *hello, bool valid, enum step step, uint32_t n)
 {
     uint32_t most = is_within_extension(step) ? hello->extension : hello->left;
 
     assert(step > STEP_MESSAGE && step < STEPS);
-    assert(hello->need == 0 && hello->extension <= hello->left);
-    assert(!is_number[step] || (n > 0 && n <= sizeof(hello->number)));
-    if (n > most) {
-        refuse(hello);
+    assert(hello->need == 0 && (!valid || hello->extension <= hello->left));
+    assert(!steps[step].is_number || (n > 0 && n <= sizeof(hello->number)));
+    if (!valid || n > most) {
+        refuse_hello(hello);
         return;
     }
     hello->step = (uint8_t)step;
     hello->need = n;
-    if (is_number[step])
+    if (steps[step].is_number)
         hello->number = 0;
 }
 
@@ -106,45 +99,41 @@ static void begin_extension(struct client_hello *hello)
     if (hello->left == 0)
         hello->status = CLIENT_HELLO_WHOLE;
     else
-        begin_step(hello, STEP_EXTENSION, 4);
+        begin_step(hello, true, STEP_EXTENSION, 4);
 }
 
-/* Notes an extension that may come only once; false: a repetition. */
-static bool note_extension(struct client_hello *hello, unsigned bit)
-{
-    bool is_new = (hello->has & bit) == 0;
-
-    hello->has |= (uint8_t)bit;
-    return is_new;
-}
-
+/* Refuses the repetition of an extension that is looked at. */
 static void take_extension(struct client_hello *hello)
 {
-    unsigned type = hello->number >> 16;
+    unsigned type = hello->number >> 16, n = hello->number & 0xffff;
+    unsigned bit = type == EXTENSION_SERVER_NAME ? HAS_NAME
+                   : type == EXTENSION_PROTOCOLS ? HAS_PROTOCOLS
+                                                 : 0;
+    bool valid = n <= hello->left && (hello->has & bit) == 0;
 
-    if ((hello->number & 0xffff) > hello->left) {
-        refuse(hello);
-        return;
-    }
-    hello->extension = hello->number & 0xffff;
-    if (type == EXTENSION_SERVER_NAME && note_extension(hello, HAS_NAME))
-        begin_step(hello, STEP_NAMES_LENGTH, 2);
-    else if (type == EXTENSION_PROTOCOLS && note_extension(hello, HAS_PROTOCOLS))
-        begin_step(hello, STEP_PROTOCOLS_LENGTH, 2);
+    hello->has |= (uint8_t)bit;
+    hello->extension = n;
+    if (bit == HAS_NAME)
+        begin_step(hello, valid, STEP_NAMES_LENGTH, 2);
+    else if (bit == HAS_PROTOCOLS)
+        begin_step(hello, valid, STEP_PROTOCOLS_LENGTH, 2);
     else if (type == EXTENSION_VERSIONS)
-        begin_step(hello, STEP_VERSIONS_LENGTH, 1);
-    else if (type == EXTENSION_SERVER_NAME || type == EXTENSION_PROTOCOLS)
-        refuse(hello);
+        begin_step(hello, valid, STEP_VERSIONS_LENGTH, 1);
     else
-        begin_step(hello, STEP_EXTENSION_REST, hello->extension);
+        begin_step(hello, valid, STEP_EXTENSION_REST, n);
+}
+
+/* Begins the first bytes of a list, up to the end of the extension. */
+static void begin_list(struct client_hello *hello)
+{
+    const struct step_row *row = &steps[hello->step];
+
+    begin_step(hello, hello->number == hello->extension, (enum step)row->next, row->next_n);
 }
 
 static void take_name_head(struct client_hello *hello)
 {
-    if (hello->number >> 16 != NAME_OF_HOST)
-        refuse(hello);
-    else
-        begin_step(hello, STEP_NAME, hello->number & 0xffff);
+    begin_step(hello, hello->number >> 16 == NAME_OF_HOST, STEP_NAME, hello->number & 0xffff);
 }
 
 /* Notes the name, ended by the latest byte, and skips the rest of the extension. */
@@ -152,7 +141,12 @@ static void take_name(struct client_hello *hello)
 {
     hello->name.n = hello->number;
     hello->name.at = hello->taken - hello->name.n;
-    begin_step(hello, STEP_EXTENSION_REST, hello->extension);
+    begin_step(hello, true, STEP_EXTENSION_REST, hello->extension);
+}
+
+static void take_protocol_length(struct client_hello *hello)
+{
+    begin_step(hello, hello->number > 0, STEP_PROTOCOL, hello->number);
 }
 
 static void take_protocol(struct client_hello *hello)
@@ -164,81 +158,39 @@ static void take_protocol(struct client_hello *hello)
     all->n = hello->taken - all->at;
     assert(all->n > hello->number);
     if (hello->extension > 0)
-        begin_step(hello, STEP_PROTOCOL_LENGTH, 1);
+        begin_step(hello, true, STEP_PROTOCOL_LENGTH, 1);
     else
         begin_extension(hello);
-}
-
-/* Begins the first bytes of a list, up to the end of the extension. */
-static void begin_list(struct client_hello *hello, enum step step, uint32_t n)
-{
-    if (hello->number != hello->extension)
-        refuse(hello);
-    else
-        begin_step(hello, step, n);
-}
-
-static void take_protocol_length(struct client_hello *hello)
-{
-    if (hello->number == 0)
-        refuse(hello);
-    else
-        begin_step(hello, STEP_PROTOCOL, hello->number);
 }
 
 /* Takes a list of versions as a sign of TLS 1.3, the only version with the list, as nginx does. */
 static void take_versions_length(struct client_hello *hello)
 {
-    if (hello->number < 2) {
-        refuse(hello);
-        return;
-    }
-    begin_list(hello, STEP_VERSIONS, hello->number);
-    if (hello->status == CLIENT_HELLO_MORE)
-        hello->version = TLS1_3;
-}
+    bool valid = hello->number >= 2 && hello->number == hello->extension;
 
-/* Does what follows a step of an extension. */
-static void end_extension_step(struct client_hello *hello)
-{
-    switch ((enum step)hello->step) {
-    case STEP_NAMES_LENGTH:
-        begin_list(hello, STEP_NAME_HEAD, 3);
-        break;
-    case STEP_NAME_HEAD:
-        take_name_head(hello);
-        break;
-    case STEP_NAME:
-        take_name(hello);
-        break;
-    case STEP_PROTOCOLS_LENGTH:
-        begin_list(hello, STEP_PROTOCOL_LENGTH, 1);
-        break;
-    case STEP_PROTOCOL_LENGTH:
-        take_protocol_length(hello);
-        break;
-    case STEP_PROTOCOL:
-        take_protocol(hello);
-        break;
-    case STEP_VERSIONS_LENGTH:
-        take_versions_length(hello);
-        break;
-    default:
-        assert(hello->step == STEP_EXTENSION_REST || hello->step == STEP_VERSIONS);
-        begin_extension(hello);
-    }
+    begin_step(hello, valid, STEP_VERSIONS, hello->number);
+    if (valid)
+        hello->version = TLS1_3;
 }
 
 /* ---- The message ---- */
 
+static void begin_message(struct client_hello *hello)
+{
+    hello->step = STEP_MESSAGE;
+    hello->need = 4;
+}
+
 static void take_message(struct client_hello *hello)
 {
-    if (hello->number >> 24 != MESSAGE_CLIENT_HELLO) {
-        refuse(hello);
-        return;
-    }
     hello->left = hello->number & 0xffffff;
-    begin_step(hello, STEP_VERSION, 2);
+    begin_step(hello, hello->number >> 24 == MESSAGE_CLIENT_HELLO, STEP_VERSION, 2);
+}
+
+static void take_version(struct client_hello *hello)
+{
+    hello->version = (uint16_t)hello->number;
+    begin_step(hello, true, STEP_RANDOM, RANDOM_SIZE);
 }
 
 /* Begins the extensions, which fill the rest of a message, and may be missing. */
@@ -247,63 +199,52 @@ static void take_methods(struct client_hello *hello)
     if (hello->left == 0)
         hello->status = CLIENT_HELLO_WHOLE;
     else
-        begin_step(hello, STEP_EXTENSIONS_LENGTH, 2);
+        begin_step(hello, true, STEP_EXTENSIONS_LENGTH, 2);
 }
 
 static void take_extensions_length(struct client_hello *hello)
 {
     if (hello->number != hello->left)
-        refuse(hello);
+        refuse_hello(hello);
     else
         begin_extension(hello);
 }
 
+static const struct step_row steps[STEPS] = {
+    [STEP_BEGIN] = { false, begin_message, 0, 0 },
+    [STEP_MESSAGE] = { true, take_message, 0, 0 },
+    [STEP_VERSION] = { true, take_version, 0, 0 },
+    [STEP_RANDOM] = { false, NULL, STEP_SESSION_LENGTH, 1 },
+    [STEP_SESSION_LENGTH] = { true, NULL, STEP_SESSION, 0 },
+    [STEP_SESSION] = { false, NULL, STEP_CIPHERS_LENGTH, 2 },
+    [STEP_CIPHERS_LENGTH] = { true, NULL, STEP_CIPHERS, 0 },
+    [STEP_CIPHERS] = { false, NULL, STEP_METHODS_LENGTH, 1 },
+    [STEP_METHODS_LENGTH] = { true, NULL, STEP_METHODS, 0 },
+    [STEP_METHODS] = { false, take_methods, 0, 0 },
+    [STEP_EXTENSIONS_LENGTH] = { true, take_extensions_length, 0, 0 },
+    [STEP_EXTENSION] = { true, take_extension, 0, 0 },
+    [STEP_EXTENSION_REST] = { false, begin_extension, 0, 0 },
+    [STEP_NAMES_LENGTH] = { true, begin_list, STEP_NAME_HEAD, 3 },
+    [STEP_NAME_HEAD] = { true, take_name_head, 0, 0 },
+    [STEP_NAME] = { false, take_name, 0, 0 },
+    [STEP_PROTOCOLS_LENGTH] = { true, begin_list, STEP_PROTOCOL_LENGTH, 1 },
+    [STEP_PROTOCOL_LENGTH] = { true, take_protocol_length, 0, 0 },
+    [STEP_PROTOCOL] = { false, take_protocol, 0, 0 },
+    [STEP_VERSIONS_LENGTH] = { true, take_versions_length, 0, 0 },
+    [STEP_VERSIONS] = { false, begin_extension, 0, 0 },
+};
+
 /* Does the work at the end of a step, when all bytes have come. */
 static void end_step(struct client_hello *hello)
 {
+    const struct step_row *row = &steps[hello->step];
+
     assert(hello->need == 0 && hello->status == CLIENT_HELLO_MORE);
-    switch ((enum step)hello->step) {
-    case STEP_BEGIN:
-        hello->step = STEP_MESSAGE;
-        hello->need = 4;
-        break;
-    case STEP_MESSAGE:
-        take_message(hello);
-        break;
-    case STEP_VERSION:
-        hello->version = (uint16_t)hello->number;
-        begin_step(hello, STEP_RANDOM, RANDOM_SIZE);
-        break;
-    case STEP_RANDOM:
-        begin_step(hello, STEP_SESSION_LENGTH, 1);
-        break;
-    case STEP_SESSION_LENGTH:
-        begin_step(hello, STEP_SESSION, hello->number);
-        break;
-    case STEP_SESSION:
-        begin_step(hello, STEP_CIPHERS_LENGTH, 2);
-        break;
-    case STEP_CIPHERS_LENGTH:
-        begin_step(hello, STEP_CIPHERS, hello->number);
-        break;
-    case STEP_CIPHERS:
-        begin_step(hello, STEP_METHODS_LENGTH, 1);
-        break;
-    case STEP_METHODS_LENGTH:
-        begin_step(hello, STEP_METHODS, hello->number);
-        break;
-    case STEP_METHODS:
-        take_methods(hello);
-        break;
-    case STEP_EXTENSIONS_LENGTH:
-        take_extensions_length(hello);
-        break;
-    case STEP_EXTENSION:
-        take_extension(hello);
-        break;
-    default:
-        end_extension_step(hello);
-    }
+    if (row->end != NULL)
+        row->end(hello);
+    else
+        begin_step(
+            hello, true, (enum step)row->next, row->next_n > 0 ? row->next_n : hello->number);
 }
 
 /* Counts n bytes of the message as looked at. */
@@ -326,7 +267,7 @@ static void take_record(struct client_hello *hello, const uint8_t *p, uint32_t n
             end_step(hello);
         if (n == 0 || hello->status != CLIENT_HELLO_MORE)
             return;
-        if (is_number[hello->step]) {
+        if (steps[hello->step].is_number) {
             hello->number = hello->number << 8 | *p;
             count_taken(hello, 1);
             p++;
@@ -349,7 +290,7 @@ static void take_ssl2(struct client_hello *hello, const uint8_t *head)
 {
     if ((head[0] & 0x80) == 0 || head[2] != MESSAGE_CLIENT_HELLO ||
         (head[3] != 0 && head[3] != MAJOR)) {
-        refuse(hello);
+        refuse_hello(hello);
         return;
     }
     hello->version = (uint16_t)(head[3] << 8 | head[4]);

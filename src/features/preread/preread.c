@@ -43,9 +43,7 @@ static const struct session_part_kind preread_part_kind = { .left = NULL };
 
 static struct preread_part *preread_of(const struct fb_conn *conn)
 {
-    struct session_part *part = session_part_of(conn, &preread_part_kind);
-
-    return part != NULL ? container_of(part, struct preread_part, part) : NULL;
+    return session_part_of(conn, &preread_part_kind);
 }
 
 unsigned preread_begin(struct fb_conn *conn, const void *arg)
@@ -54,13 +52,10 @@ unsigned preread_begin(struct fb_conn *conn, const void *arg)
 
     (void)arg;
     assert(!conn->outgoing && conn->phase == CONN_OPEN && preread_timeout(conn) > 0);
-    preread = session_keep(conn, sizeof(*preread));
-    if (preread == NULL) {
-        conn_fail(conn, FB_NO_MEMORY);
+    preread = session_part_make(conn, sizeof(*preread), &preread_part_kind);
+    if (preread == NULL)
         return 0;
-    }
-    *preread = (struct preread_part) { .since = conn->net->loop.clock.mono_ms };
-    session_part_add(session_record_of(conn), &preread->part, &preread_part_kind);
+    preread->since = conn->net->loop.clock.mono_ms;
     session_set_phase(conn, SESSION_PREREAD);
     conn->ops = &preread_ops;
     conn_deadline_set(conn, preread_timeout(conn));

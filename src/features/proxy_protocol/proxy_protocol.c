@@ -108,25 +108,21 @@ static const struct session_part_kind proxy_part_kind = { .left = session_part_s
 
 const struct proxy_protocol_part *proxy_protocol_of(const struct fb_conn *conn)
 {
-    const struct session_part *part = session_part_of(conn, &proxy_part_kind);
-
-    return part != NULL ? container_of(part, struct proxy_protocol_part, part) : NULL;
+    return session_part_of(conn, &proxy_part_kind);
 }
 
 /* Keeps the header for variables; false without memory, and then the connection has failed. */
 static bool keep_header(struct fb_conn *conn, fb_bytes header)
 {
-    struct proxy_protocol_part *proxy = session_keep(conn, sizeof(*proxy) + header.n);
+    struct proxy_protocol_part *proxy =
+        session_part_make(conn, sizeof(*proxy) + header.n, &proxy_part_kind);
 
     assert(header.n > 0 && header.n <= PROXY_PROTOCOL_LONGEST);
-    if (proxy == NULL) {
-        conn_fail(conn, FB_NO_MEMORY);
+    if (proxy == NULL)
         return false;
-    }
     proxy->own = conn->peer;
     proxy->n = header.n;
     memcpy(proxy->header, header.p, header.n);
-    session_part_add(session_record_of(conn), &proxy->part, &proxy_part_kind);
     return true;
 }
 
