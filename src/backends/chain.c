@@ -2,10 +2,10 @@
 /* Finds circles. The connecting worker notes a connection's chain for the accepting worker, by
  * source address and destination port.
  *
- * A connection goes to this host where source and destination address are equal, or both of the
- * loopback interface. The kernel is asked for the source address only where the destination port
- * is ours, and for the address of a different host not again for a minute. Unix sockets have no
- * address to compare. */
+ * * A connection goes to this host where source and destination address are equal, or both of the
+ * loopback interface. The kernel is asked for the source address only where the destination port is
+ * ours, and for a different host not again for a minute. Unix sockets have no address to
+ * compare. */
 #include "backends/chain.h"
 
 #include "base/compiler.h"
@@ -43,8 +43,7 @@ static uint64_t hash_host(const uint8_t host[16])
     return mix_word(mix_word(words[0]) ^ words[1]);
 }
 
-/* Hashes the addresses of a connection, known at both ends. Two connections at once have different
- * addresses, and a client that makes two hashes equal only hides a chain from itself. */
+/* Hashes the addresses of a connection, known at both ends, and of one connection at most. */
 static uint64_t hash_ends(const struct conn_peer *from, in_port_t to_port)
 {
     uint8_t host[16];
@@ -75,8 +74,7 @@ void chain_init(struct stream *stream, const struct stream_settings *settings, u
 
 /* ---- A client ---- */
 
-/* Compares the client's chain with the binding, and keeps the chain for the connection to a server;
- * false: a circle. */
+/* Compares the chain with the binding, and keeps it for the next connection; false: a circle. */
 static COLD bool follow_chain(struct fb_conn *conn, uint32_t chain)
 {
     const struct binding *binding = session_binding_of(conn);

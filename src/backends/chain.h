@@ -11,8 +11,7 @@
 
 /* Begins to note the chains of a worker's connections. */
 void chain_init(struct stream *stream, const struct stream_settings *settings, uint32_t generation);
-/* Begins a client's session; false: the chain is a circle, and the client is closed after a line in
- * the log. */
+/* Begins a client's session; false: a circle, and the client is closed after a line in the log. */
 bool chain_begin(struct fb_conn *conn);
 /* Notes the chain of a connection begun for the client, to a port of ours. */
 void chain_note(struct fb_conn *client, const struct fb_conn *server);

@@ -23,8 +23,7 @@
 /* Interval (ms) between critical log lines about errors of this host. */
 #define HOST_SAID_MS 60000
 
-/* Asks the flush after the running callback to close idle connections, and lets as many connections
- * be made now; spares `owner` (or NULL) and the connections in use by `owner`. */
+/* Asks the flush to close idle connections, none of `owner`'s, and lets as many be made now. */
 static COLD void make_room_for_server(struct stream *stream, const struct fb_conn *owner)
 {
     struct net *net = &stream->net;
@@ -106,8 +105,7 @@ static ALWAYS_INLINE void set_deadline(const struct order *order, struct session
     trunk_wake(order->trunk); /* an idle connection may only have to be looked at */
 }
 
-/* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need parent,
- * target and level at once. */
+/* Begins a connection; NULL without memory or a slot. Log lines need parent, target and level. */
 static ALWAYS_INLINE struct fb_conn *connect_new(const struct order *order)
 {
     struct stream *stream = order->stream;
@@ -267,8 +265,7 @@ struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
 
 /* ---- The queue ---- */
 
-/* Takes the place of an idle connection, with the attached pointer, instead of a pointer attached
- * while the connection waited. */
+/* Takes the place of an idle connection, with the attached pointer. */
 static void take_over(struct session_conn *session, struct fb_conn *idle)
 {
     struct session_reuse *reuse = session_reuse_of(session);
@@ -284,8 +281,7 @@ static void take_over(struct session_conn *session, struct fb_conn *idle)
     conn_take_over(session->conn, idle);
 }
 
-/* Looks for an idle connection or a place in the trunk, for a waiting connection. The wake-up may
- * be in vain: by output, or because another waiting connection has taken the place. */
+/* Looks for an idle connection or a place, perhaps in vain, for a waiting connection. */
 static COLD void serve_waiting(struct session_conn *session)
 {
     struct trunk *trunk = session_trunk_of(session);
@@ -357,8 +353,7 @@ static bool is_of_this_host(int error)
            error == ENOBUFS || error == ENOMEM;
 }
 
-/* Returns the level of the line about a host error: crit, exempt from the log's limits, once in a
- * while, and error otherwise. */
+/* Returns the level of a line about a host error: crit, past all limits, once in a while. */
 static enum log_level level_of_host(struct stream *stream)
 {
     uint64_t now = stream->net.loop.clock.mono_ms;

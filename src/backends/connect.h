@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections to servers: made, taken from the keepalive pool, waited for.
- *
- * Responsible for the connection's inheritance from the session, and for the options. */
+/* Connections to servers: made, taken from the keepalive pool, waited for. */
 #pragma once
 
 #include "session/conn.h"
 
 /* Time for a server to answer a connect(). */
 #define BACKEND_TIMEOUT_MS 60000
-/* fb_connect(), with the time in which the server has to answer, and the level of the
- * line about a failure. */
+/* fb_connect(), with the time for the server to answer, and the level of a failure. */
 struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
     const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level);
 /* fb_connect_with(). The target is the caller's for the call alone, unless lasting. */

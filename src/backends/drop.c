@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends sessions whose server is out. A timer polls the servers' states, because processes write the
- * states, by command of an operator or by a health check, without a message. */
+/* Ends sessions whose server is out. A timer polls states of servers, written by any process. */
 #include "backends/drop.h"
 
 #include "session/end.h"
@@ -8,13 +7,11 @@
 
 /* Poll interval: half of the time until a server's sessions are to know. */
 #define LOOK_MS 500
-/* Limit of sessions ended in a turn, and the pause until the next turn, for the remaining
- * sessions. */
+/* Limit of sessions ended in a turn, and the pause until the next turn. */
 #define TURN_SESSIONS 512
 #define TURN_MS 20
 
-/* Ends a session of a server that is out, at the session's time. Leaves a session during the
- * connect, because a next server may be tried. */
+/* Ends a session of a server that is out, in time; but not during the connect. */
 static void drop_session(struct fb_conn *conn, void *arg)
 {
     unsigned *left = arg;

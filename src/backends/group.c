@@ -49,8 +49,7 @@ static const char *split_name(char *text, struct own_group *group)
     return NULL;
 }
 
-/* Reads an address, or a name with a port. Text of a client names no unix socket: some sockets of a
- * host obey any peer. Returns NULL, or the mistake. */
+/* Reads an address, or a name with a port; NULL, or the mistake. A client names no unix socket. */
 static const char *read_place(const struct value *text, char *copy, struct own_group *group)
 {
     struct address *address = &group->target.address;

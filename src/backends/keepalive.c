@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Open connections to servers between two owners. Responsible for ending a connection on any event.
- * Never connects. Invariant: the list holds the connections in SESSION_KEEPALIVE, latest use in
- * front. */
+/* Open connections to servers between two owners: any event ends the connection. */
 #include "backends/keepalive.h"
 
 #include "backends/trunk.h"
@@ -150,8 +148,7 @@ bool keepalive_put(struct fb_conn *conn)
     return true;
 }
 
-/* Whether the connection is open, with neither input nor its end waiting to be read: only then is
- * the connection reusable. */
+/* Whether the connection is open, without unread input or end: only then is it reusable. */
 static bool is_sound(const struct fb_conn *conn)
 {
     return conn_is_active(conn) && !conn->source.events[EVENT_READ].ready;

@@ -11,11 +11,9 @@
 
 /* fb_keep() */
 void keepalive_keep(struct fb_conn *conn, uint64_t ms);
-/* conn_ops.keepalive: moves the connection from the owner, whose `closed` runs, to the pool. False
- * without memory, or while the worker drains: then the caller ends the connection. */
+/* conn_ops.keepalive: moves the connection to the pool. False without memory, or while draining. */
 bool keepalive_put(struct fb_conn *conn);
-/* Takes a connection to the target, with equal operations, out of the pool; NULL where there is
- * none. The caller reopens the connection for the new owner. */
+/* Takes a connection to the target out of the pool, to be reopened for the new owner; or NULL. */
 struct fb_conn *keepalive_get(
     struct stream *stream, const struct fb_target *target, const fb_ops *ops);
 /* Do so for any connection of a trunk; keepalive_find() leaves the connection in the pool. */
@@ -27,6 +25,5 @@ struct fb_conn *keepalive_take(struct stream *stream, const struct trunk *trunk)
 bool keepalive_has(const struct fb_conn *conn);
 /* Closes the connections of the pool. */
 void keepalive_close_all(struct stream *stream);
-/* Ends the connection of the pool that was not used for the longest time, to free a slot; false
- * where the pool is empty. */
+/* Ends the pool's longest unused connection, to free a slot; false where the pool is empty. */
 bool keepalive_evict(struct stream *stream);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Begins and ends the tries of a session. The first try finds the group by a text with variables,
- * and works out the key of a `hash`. */
+/* Begins and ends the tries of a session. The first finds the group, and the key of a `hash`. */
 #include "backends/tries.h"
 
 #include "backends/drop.h"
@@ -65,8 +64,7 @@ static NOINLINE fb_choice begin_by_text(struct fb_conn *client, const struct fb_
     return status;
 }
 
-/* Returns the address's text, with the session's lifetime: a peer's text ends before, unless the
- * configuration has the text. NULL without memory. */
+/* Returns the text of the address, with the session's lifetime; NULL without memory. */
 static const char *keep_address(struct fb_conn *client, const struct peer *peer)
 {
     const char *text = peer->target.text;
@@ -186,8 +184,7 @@ static inline bool wants_first_byte(const struct session_tries *tries, const str
     return !tries->choice.upstream->is_single || server->variables->uses_first_byte;
 }
 
-/* Shows the protocol a try, where a try has begun; all sessions share the memory of the shown
- * try. */
+/* Shows the protocol a begun try, in memory that all sessions share. */
 static fb_choice show_try(struct session_tries *tries, fb_choice status, const fb_try **out)
 {
     const struct server *server = session_server_of(tries->client);

@@ -38,8 +38,7 @@ static inline struct session_tries *tries_of(const struct fb_conn *client)
     return session != NULL ? session_tries_of(session) : NULL;
 }
 
-/* Return the first try and the next, or NULL; *running is filled in and returned for the running
- * try. */
+/* Return the first try and the next, or NULL; the running try is filled in in *running. */
 const struct session_try *tries_first(
     const struct session_tries *tries, struct session_try *running);
 const struct session_try *tries_next(

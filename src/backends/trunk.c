@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds trunks by the common properties of connections, and keeps the queues. Never ends a
- * connection. A free place or an idle connection wakes the first waiting connection, which in turn
- * wakes the next. */
+/* Finds trunks by the common properties of connections, and keeps the queues. A free place or an
+ * idle connection wakes the first waiting connection, which in turn wakes the next. */
 #include "backends/trunk.h"
 
 #include "net/conn_connect.h"

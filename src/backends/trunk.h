@@ -41,8 +41,7 @@ static inline bool trunk_is_wanted(const fb_connect_options *options)
            (options->receive_buffer | options->key_n | options->limit |
                (options->flags & TRUNK_FLAGS)) != 0;
 }
-/* Returns the trunk of the options, made where there is none; NULL without memory. The trunk lasts
- * at least until the caller drops it, even without connections. */
+/* Returns the trunk of the options, until trunk_drop() at least; NULL without memory. */
 struct trunk *trunk_get(struct stream *stream, const struct fb_target *target, const fb_ops *ops,
     const fb_connect_options *options);
 /* Lets go of a trunk, and frees a trunk without connections. */
@@ -59,8 +58,7 @@ void trunk_leave(struct stream *stream, struct session_reuse *reuse);
 /* Add an idle connection, and remove it. */
 void trunk_put(struct session_reuse *reuse);
 void trunk_take(struct session_reuse *reuse);
-/* Lets the first waiting connection look for a connection, if there may be any. Where the first is
- * just ending, the end wakes the next. */
+/* Lets the first waiting connection look for a connection, if there may be any. */
 void trunk_wake(struct trunk *trunk);
 /* Fills in the options of the trunk's sockets before connect(); NULL: no options. */
 struct io_connect *trunk_options(const struct trunk *trunk, struct io_connect *options);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The variables of a session's tried servers: lists, in the order of the tries. A try that has not
- * come so far has "-". */
+/* The variables of a session's tried servers: lists in order of the tries, with "-" for no
+ * value. */
 #include "backends/tries.h"
 
 #include <inttypes.h>

@@ -19,8 +19,7 @@ enum {
 /* The list for cycle_options.features; ends with NULL. */
 extern const struct feature *const features_all[];
 
-/* Starts what features have in a worker: 0, or -1 after a line in the log, and then all is to be
- * closed. */
+/* Starts the features in a worker; -1 after a line in the log, and then all are to be closed. */
 int features_open(struct stream *stream, const struct cycle *cycle, struct slot_id slot);
 /* Closes all features, when no session is left; also features that were not opened. */
 void features_close(struct stream *stream, const struct cycle *cycle);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Creates session_conn and session_reuse, and calls the protocol's callbacks for several files.
- * Never looks at an attached pointer, and never calls for a connection after `closed`. conn_end.c
- * has the end. */
+/* Creates session_conn and session_reuse, and calls the protocol's callbacks. Never calls for a
+ * connection after `closed`. conn_end.c has the end. */
 #include "session/conn.h"
 
 #include <errno.h>

@@ -33,8 +33,7 @@ static inline uint64_t session_clamp_ms(uint64_t ms)
     return ms < SESSION_TIME_MOST ? ms : SESSION_TIME_MOST;
 }
 
-/* Returns a part of the time by the connection's number: consecutive numbers are spread over the
- * whole time. */
+/* Returns a part of the time by the connection's number; consecutive numbers are spread. */
 static inline uint64_t session_spread(const struct fb_conn *conn, uint64_t ms)
 {
     uint64_t fraction = conn->number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
@@ -190,8 +189,7 @@ static inline bool session_keeps_slot(const struct fb_conn *conn)
            (session == NULL || LIST_EMPTY(&session->children));
 }
 
-/* Returns the client at the root of a tree of connections, or the worker's own connection at the
- * root. */
+/* Returns the client, or the worker's own connection, at the root of a tree of connections. */
 static inline struct fb_conn *session_client_of(const struct fb_conn *conn)
 {
     while (conn->outgoing && conn->session != NULL && conn->session->is_child)
@@ -209,8 +207,7 @@ static inline unsigned session_status(const struct fb_conn *conn)
 
 /* Creates the session_outgoing of a connection before the connect; NULL without memory. */
 struct session_outgoing *session_outgoing_create(struct stream *stream);
-/* Creates the session_conn of a client without one; NULL without memory, and then the connection
- * has been failed. */
+/* Creates the session_conn of a client; NULL without memory: the client has been failed. */
 struct session_conn *session_conn_add(struct fb_conn *conn);
 /* Returns the connection's session_conn, created where there is none; NULL as above. */
 static inline struct session_conn *session_conn_make(struct fb_conn *conn)
@@ -241,8 +238,7 @@ static inline const fb_ops *session_ops_of(const struct fb_conn *conn)
                                                    : session_server_of(conn)->protocol->ops;
 }
 
-/* Begins and ends a callback in the heartbeat, so that the master can name the callback of a
- * hanging worker. */
+/* Begin and end a callback in the heartbeat: the master names the callback of a hanging worker. */
 static inline void session_callback_begin(const struct fb_conn *conn, enum callback callback)
 {
     heartbeat_begin(conn->net->heartbeat, callback, session_server_of(conn)->protocol_index);
@@ -283,8 +279,7 @@ static inline void session_set_phase(struct fb_conn *conn, enum session_phase ph
     conn->session_phase = phase;
 }
 
-/* Whether a protocol may use the connection: the session has begun and not ended, and the
- * connection is not in the keepalive pool. */
+/* Whether a protocol may use the connection: between the session's begin, and end or pool. */
 static inline bool session_is_usable(const struct fb_conn *conn)
 {
     return (conn->session_phase & SESSION_USABLE) != 0;

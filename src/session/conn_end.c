@@ -137,8 +137,7 @@ void session_conn_free(struct fb_conn *conn)
     conn->session = NULL;
 }
 
-/* Returns the reason for a connection's end at the owner's end: the connection's own reason, if
- * any. */
+/* Returns the reason for a connection's end at the owner's end. */
 static fb_reason reason_to_end(const struct fb_conn *conn)
 {
     if (conn_has_failed(conn))

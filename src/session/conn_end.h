@@ -6,8 +6,7 @@
 
 /* Frees the session_outgoing of a connection never made. */
 void session_outgoing_discard(struct stream *stream, struct session_outgoing *outgoing);
-/* Gives back timers, reads, memory and names of the connection's present user. The children have
- * ended. */
+/* Gives back the resources of the connection's present user. The children have ended. */
 void session_conn_clear(struct session_conn *session);
 /* Frees the connection's session_conn, at the connection's end. */
 void session_conn_free(struct fb_conn *conn);
@@ -15,7 +14,6 @@ void session_conn_free(struct fb_conn *conn);
 void session_conn_end_children(struct session_conn *session);
 /* Ends a client's session with the present server, before the next server gets the client. */
 void session_leave_server(struct fb_conn *conn);
-/* fb_become(): sets new callbacks within a session, after an upgrade, STARTTLS or CONNECT, and
- * offers the unconsumed input to the new callbacks. -1 without memory, and then the connection has
- * been failed. */
+/* fb_become(): sets new callbacks within a session, and offers them the unconsumed input. -1
+ * without memory: the connection has been failed. */
 int session_become(struct fb_conn *conn, const fb_ops *ops, void *state);

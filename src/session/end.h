@@ -14,8 +14,7 @@ enum session_end {
 };
 static_assert(SESSION_ENDS <= 64, "a cause has six bits");
 
-/* Notes why a session is going to end, unless a cause was noted before. Of a connection to a server
- * nothing is noted. */
+/* Notes why a client's session is going to end, unless a cause was noted before. */
 static inline void session_end_note(struct fb_conn *conn, enum session_end end)
 {
     struct session_conn *session = conn->outgoing ? NULL : session_conn_make(conn);

@@ -86,8 +86,7 @@ static int too_long(struct fb_conn *conn)
     return 0;
 }
 
-/* Gives the protocol a frame of n bytes, and steps over the frame with the bytes before and
- * behind. */
+/* Gives the protocol a frame of n bytes, and steps over the bytes before, in and behind it. */
 static int take_frame(
     struct fb_conn *conn, fb_bytes *rest, size_t before, size_t n, size_t behind, fb_bytes *frame)
 {
@@ -169,8 +168,7 @@ int frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n, const struct fb_
     return 0;
 }
 
-/* Reads the length at p, where n bytes are. Returns how many bytes the length has; 0: it is not
- * whole, or never will be, and then *bad is set. */
+/* Reads the length at p; returns how many bytes it has; 0: not whole, or *bad is set. */
 static unsigned read_varint(const uint8_t *p, size_t n, unsigned most, uint64_t *length, bool *bad)
 {
     *length = 0;

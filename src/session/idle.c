@@ -133,8 +133,7 @@ void idle_check(const struct stream *stream)
 
 /* ---- The drain ---- */
 
-/* Interval of closing idle sessions: all within SPREAD_MS, or half of the drain's time, every
- * TICK_MS. */
+/* Interval of closing idle sessions, all within SPREAD_MS, or half of the drain's time. */
 #define SPREAD_MS 1000
 #define TICK_MS 20
 /* A session is idle for session_drain_idle() when so long no byte has moved. */
@@ -271,8 +270,7 @@ void session_set_idle(struct fb_conn *conn, bool idle)
         timer_set(&stream->net.loop, &stream->drain, TICK_MS);
 }
 
-/* Returns the number of connections of the family of this connection; 0: a member has a `draining`
- * and has to end by itself. */
+/* Returns the size of the connection's family; 0: a member has a `draining`, and ends by itself. */
 static uint32_t count_family(const struct session_conn *session)
 {
     const struct session_outgoing *child;

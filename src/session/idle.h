@@ -21,15 +21,13 @@ unsigned idle_reclaim(struct stream *stream, const struct fb_conn *user, const c
 /* Asserts that the list is in order. */
 void idle_check(const struct stream *stream);
 
-/* Calls the protocols' `draining`, because no more clients will come, and closes idle sessions bit
- * by bit. `deadline` in ms; 0: none. */
+/* Calls the protocols' `draining`, and closes idle sessions bit by bit. `deadline`: ms, or 0. */
 void session_drain(struct stream *stream, uint64_t deadline);
 /* Ends, in a draining worker, the sessions in which no byte has moved for a while. */
 void session_drain_idle(struct stream *stream);
 /* Lets the drain timer call `draining` of a session with new callbacks since the drain began. */
 void session_drain_late(struct fb_conn *conn);
-/* Whether the worker's own connections alone are left, all without a `draining`: a draining worker
- * ends the connections then. */
+/* Whether only own connections without a `draining` are left: a draining worker ends them then. */
 bool session_is_drained(const struct stream *stream);
 /* fb_set_idle() */
 void session_set_idle(struct fb_conn *conn, bool idle);

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char *const reasons[] = {
     [FB_FINISHED] = "finished",

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lines of a client's session at level info, in nginx's words, and the line about a slow
- * callback.
- *
- * Responsible for the text. A line is written by a single call; nothing is formatted where no
- * log takes the line. */
+/* The lines of a client's session at level info, in nginx's words, and about slow callbacks.
+ * Nothing is formatted where no log takes the line. */
 #pragma once
 
 #include "net/conn.h"
@@ -17,12 +14,11 @@ static inline bool session_log_wants(const struct fb_conn *conn, enum log_level 
 /* Writes a line, already filled in. */
 void session_log_put(struct log *log, const struct log_line *line, const char *format, ...)
     PRINTF_FORMAT(3, 4);
-/* Logs that the client has connected; called just before the protocol gets the client, if a log
- * wants LEVEL_INFO. */
+/* Logs that the client has connected, just before the protocol gets the client. */
 void session_log_start(const struct fb_conn *conn) COLD;
-/* Logs the connection to a server for the client; called when a log wants LEVEL_INFO. */
+/* Logs the connection to a server for the client. */
 void session_log_connected(const struct fb_conn *client, const struct fb_conn *server) COLD;
-/* Logs the end of the session, with bytes, time, and reason; called when a log wants LEVEL_INFO. */
+/* Logs the end of the session, with bytes, time, and reason. */
 void session_log_end(const struct fb_conn *conn, fb_reason reason) COLD;
 /* Logs a callback of the connection that took longer than `stall_threshold`. */
 void session_log_stall(const struct fb_conn *conn) COLD;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue of ended reads, run by a source without a descriptor; and the end of reads with the
- * session. A read whose connection has too much unsent output waits outside of the queue until the
- * output has left. */
+/* The queue of ended reads, run by a source without a descriptor. A read of a connection with too
+ * much unsent output waits outside of the queue. */
 #include "session/read.h"
 
 #include "session/timeouts.h"
@@ -58,8 +57,7 @@ static void call_done(struct fb_conn *conn, struct session_read *read)
     free_read(net, read);
 }
 
-/* Runs a part of the reads, at most as many as queued at the start: a `done` may queue further
- * reads. */
+/* Runs a part of the reads, at most as many as queued at the start. */
 static void run_reads(struct loop *loop, struct source *source)
 {
     struct stream *stream = container_of(net_of_loop(loop), struct stream, net);

@@ -27,8 +27,7 @@ struct session_read {
     bool has_ended, is_posted;
 };
 
-/* Gives the read, whose fields of the outcome are not set, to the connection's session; -1 where
- * the connection takes none, or without memory. */
+/* Gives the read to the connection's session; -1 where it takes none, or without memory. */
 int session_read_begin(struct fb_conn *conn, struct session_read *read, session_read_done *done);
 /* Takes back a read that could not begin. */
 void session_read_cancel(struct session_read *read);

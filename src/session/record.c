@@ -2,8 +2,6 @@
 /* Creates and frees session records, with memory and parts. */
 #include "session/record.h"
 
-#include "base/compiler.h"
-
 struct session_record *session_record_create(struct session_conn *session)
 {
     struct session_record *record = session_own_record(session);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The record of a session, at its root: values of variables, limits, the lifetime, bytes of
- * servers. Made when first needed.
- *
- * Responsible for giving the parts back at the session's end. Invariant: a session_record belongs
- * to one session_conn without a parent: a client's, or the worker's own. */
+ * servers. Made when first needed. Invariant: a session_record belongs to one session_conn without
+ * a parent: a client's, or the worker's own. */
 #pragma once
 
 #include "session/conn.h"
@@ -13,16 +11,14 @@
 struct captures;
 struct value;
 
-/* State of a room above for a session: the first member of the room's struct, in memory of the
- * session (session_keep()) or of the room. */
+/* State of a room above for a session: the first member of the room's struct. */
 struct session_part {
     struct session_part *next;
     const struct session_part_kind *kind;
 };
 
 struct session_part_kind {
-    /* Forgets the findings about a server, before the next server gets the client; NULL: the part
-     * ends then. */
+    /* Forgets a server, before the next server gets the client; NULL: the part ends then. */
     void (*left)(struct session_part *part);
     /* Gives back the part's memory beyond the session's; NULL: nothing. */
     void (*ended)(struct fb_conn *conn, struct session_part *part);
@@ -64,8 +60,7 @@ void session_record_free(struct session_conn *session);
 /* Forgets values and captures of a server, before the next server has the client. */
 void session_record_reset(struct session_conn *session);
 
-/* Returns n bytes that last as long as the client's session, aligned for any type; NULL without
- * memory. */
+/* Returns n aligned bytes with the lifetime of the client's session; NULL without memory. */
 void *session_keep(struct fb_conn *conn, size_t n);
 
 /* Makes a part of n bytes, zeroed, in the session's memory; NULL without memory, and then the

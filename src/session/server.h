@@ -14,8 +14,7 @@
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
 
-/* The phases of a session around the protocol: decide whether a client is served, and note the
- * outcome. */
+/* The phases of a session around the protocol. */
 
 /* In the order of a session. The protocol serves between the last two. */
 enum stream_phase {
@@ -115,13 +114,12 @@ struct binding {
     char text[ADDRESS_TEXT];
     struct server *server;
     uint32_t chain; /* a bit in chains; 0: there are more bindings than bits */
-    /* for clients: session_conn_ops, or the operations of a room above until clients are told
-     * apart */
+    /* for clients: session_conn_ops, or operations of a room above */
     const struct conn_ops *ops;
 };
 
 /* A listener's owner: the bindings of a socket. The first has the socket's own address; the rest
- * are addresses included in a wildcard's socket, told apart by getsockname(). */
+ * are included in a wildcard's. */
 struct port {
     unsigned kind;
     STAILQ_HEAD(, binding) bindings;

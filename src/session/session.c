@@ -27,15 +27,13 @@
 #include "session/use.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Limits of unconsumed input, and of unsent output, in bytes, where no limit is set. */
 #define INPUT_LIMIT 65536
 #define OUTPUT_LIMIT (64 * 1024 * 1024)
 
-/* Whether the protocol knows of the session: a handler of a phase or a lack of memory may have
- * ended a client's session before. */
+/* Whether the protocol knows of the session, which a phase may have ended before. */
 static bool is_served(const struct fb_conn *conn)
 {
     return conn->outgoing || conn->session_phase > SESSION_PREREAD;
@@ -99,8 +97,7 @@ static COLD void note_refusal(struct fb_conn *conn, unsigned status)
         session_end_note(conn, SESSION_END_LIMIT);
 }
 
-/* Runs the phases before the protocol, unless preread, the last of the phases, is over; false: a
- * phase holds the session up, or has ended it. */
+/* Runs the phases before the protocol, but after preread; false: held up, or ended. */
 static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handler *handler)
 {
     if (conn->session_phase == SESSION_PREREAD)
@@ -221,8 +218,7 @@ static size_t input_limit(const struct fb_conn *conn)
     return protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
 }
 
-/* Checks the input left by `data`, and a frame that may have begun; returns the number of bytes
- * consumed. */
+/* Checks the input left by `data`, and a begun frame; returns the number of bytes consumed. */
 static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t used)
 {
     if (used > in.n) {

@@ -4,14 +4,12 @@
 
 #include "session/stream.h"
 
-/* Makes a connection of `fd`, owned from now on; the caller has to open it. NULL without a free
- * slot, and then the descriptor is closed. */
+/* Makes a connection of `fd`, for the caller to open; NULL without a slot, and `fd` is closed. */
 struct fb_conn *session_accept(
     struct stream *stream, struct port *port, int fd, const struct sockaddr *peer);
 /* Begins a client's session, perhaps unknown to the protocol yet; false: the connection ends. */
 bool session_begin(struct fb_conn *conn);
-/* Goes on with a client after the PROXY header, or after preread, as the server wants
- * (server->proceed). */
+/* Goes on with a client after the PROXY header, or preread, by server->proceed. */
 void session_proceed(struct fb_conn *conn);
 /* Admits the client, and calls the protocol's `opened`. */
 void session_serve(struct fb_conn *conn);

@@ -12,7 +12,6 @@
 #include "session/use.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 

@@ -148,8 +148,7 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
 /* Requires that no connection is open any more. */
 void stream_done(struct stream *stream);
 
-/* Returns the owner of the worker's own connections for a protocol: a server like `server`, but
- * without configuration; NULL without memory. */
+/* Returns the owner of the worker's own connections for a protocol, or NULL without memory. */
 struct binding *stream_own_binding(struct stream *stream, const struct server *server);
 
 /* Gives the connection the protocol's state, zeroed; false without memory. */

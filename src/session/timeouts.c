@@ -82,8 +82,7 @@ void session_await_no_more(struct fb_conn *conn)
         session_become_active(conn);
 }
 
-/* The close ends the wait for a client's first byte: bytes of its output have to move. The deadline
- * of a piped connection is the pipe's. */
+/* The close ends the wait for a first byte: output has to move. A pipe has an own deadline. */
 void session_close(struct fb_conn *conn)
 {
     session_await_no_more(conn);
@@ -222,8 +221,7 @@ static void rate_expired(struct loop *loop, struct timer *timer)
     net_flush(conn->net);
 }
 
-/* Returns a new session_receive of the connection's session; NULL without memory, and then the
- * connection has been failed. */
+/* Returns a new session_receive; NULL without memory: the connection has been failed. */
 static struct session_receive *create_receive(struct fb_conn *conn)
 {
     struct session_use *use = session_use_make(conn);

@@ -28,6 +28,5 @@ struct rate_setting {
     int64_t bytes; /* a second; 0: any */
     int64_t grace; /* ms */
 };
-/* Handles a phase of a session, by a struct rate_setting: from now on messages of the client have
- * to come at that rate. Returns 0; without memory the connection has failed. */
+/* Handles a phase, by a struct rate_setting for the client's messages. Returns 0. */
 unsigned session_receive_begin_rate(struct fb_conn *conn, const void *setting);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Creates a session_use. Runs the timers of protocols' connections: any number a connection, with
- * ids of the protocol's; `timer` once for a timer, never for a connection that closes or is piped.
- * Gives connections names for references: numbers, given by a worker once and never again.
+/* Creates a session_use. Runs the timers of protocols' connections, by ids of the protocol's:
+ * `timer` once for a timer, never for a connection that closes or is piped. Gives connections names
+ * for references: numbers, never given twice.
  *
- * Never trusts a name from elsewhere: the name of an ended connection is not found. Names are a
- * count, in a permutation by the stream's key: no client guesses the name of another connection.
- * Invariant: a session_use is in the tree if the name is not 0. conn_end.c frees a session_use. */
+ * * Names are a count, in a permutation by the stream's key: no client guesses the name of another
+ * connection. Invariant: a session_use is in the tree if the name is not 0. */
 #include "session/use.h"
 
 #include "shm/siphash.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Holds a protocol's resources for a connection, beyond the callbacks: timers, a begun frame,
- * memory, reads of files, resolutions, a name for references. Made when first needed: an echoing or
- * relaying connection has none.
- *
- * Responsible for giving all resources back when the connection changes hands or ends.
- * Invariant: a session_use belongs to one session_conn, whose `use` points back. */
+/* A protocol's resources for a connection, beyond the callbacks: timers, a begun frame, memory,
+ * reads of files, resolutions, a name for references. Made when first needed, and given back when
+ * the connection changes hands or ends. Invariant: a session_use belongs to one session_conn. */
 #pragma once
 
 #include "event/id_timers.h"
@@ -60,8 +57,7 @@ void session_timer_set(struct fb_conn *conn, uint32_t id, uint64_t ms);
 void session_timer_cancel(struct fb_conn *conn, uint32_t id);
 void session_timers_clear(struct session_use *use);
 
-/* Returns the connection's number in references, of SESSION_NAME_BITS bits and at least
- * SESSION_NAME_LEAST; 0 without memory. */
+/* Returns the connection's number in references, at least SESSION_NAME_LEAST; 0 without memory. */
 #define SESSION_NAME_BITS 40
 #define SESSION_NAME_LEAST (UINT64_C(1) << 19)
 uint64_t session_name(struct fb_conn *conn);

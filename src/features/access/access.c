@@ -27,8 +27,7 @@ static bool rule_is_for(const struct access_rule *rule, sa_family_t family)
            rule->block.address.any.sa_family == AF_UNSPEC;
 }
 
-/* Adds a rule for the addresses of the tree's family; the earlier of two rules for a block holds.
- * -1 without memory. */
+/* Adds a rule to the tree; of two rules for a block the earlier holds. -1 without memory. */
 static int add_rule(struct geo_tree *tree, const struct access_rule *rule, uint32_t number)
 {
     const struct address *address = &rule->block.address;

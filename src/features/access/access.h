@@ -11,7 +11,6 @@
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 struct conf_directive;
 

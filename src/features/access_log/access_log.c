@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes lines to access logs. A line is made in its final buffer; where the buffer has no room,
- * the buffer is written and the line is made again. */
+/* Writes lines to access logs. A line is made in the final buffer, once more after a flush. */
 #include "features/access_log/access_log.h"
 
 #include "features/access_log/gzip.h"
@@ -14,8 +13,7 @@
 
 #define LINE_FIRST 4096       /* bytes of a line written at once; grows as needed */
 #define LINE_MOST (64u << 20) /* more is lost */
-/* Shortest time between log lines about lost lines, and about lines lost before an accepted
- * line. */
+/* Shortest time between log lines about lost lines, and about the end of losses. */
 #define LOST_SAID_MS UINT64_C(60000)
 #define ENDED_SAID_MS UINT64_C(1000)
 
@@ -66,8 +64,7 @@ static COLD void report_lost(struct access_buffer *buffer, int error, const char
             log_target_name(target, name));
 }
 
-/* Gives the lines to the target, or loses the lines; `target` is the file's own, or the target of a
- * path with variables. */
+/* Gives the lines to the target, the own of the file or of a path with variables, or loses them. */
 static void put_lines(
     struct access_buffer *buffer, struct log_target *target, const struct log_lines *lines)
 {
@@ -133,8 +130,7 @@ static void flush_due(struct loop *loop, struct timer *timer)
     flush_buffer(container_of(timer, struct access_buffer, flush));
 }
 
-/* Makes the line in memory that grows as needed; *n is the final length with the newline. NULL
- * without memory. */
+/* Makes the line in growing memory; *n: the length with the newline. NULL without memory. */
 static char *make_line(
     struct access_logs *logs, struct fb_conn *conn, const struct line_format *format, size_t *n)
 {

@@ -18,8 +18,7 @@ struct conf_word;
 struct cycle;
 struct stream;
 
-/* A file, or a different destination, of access_log directives. Directives with equal paths share
- * the file. */
+/* A destination of access_log directives: a file is shared by directives with equal paths. */
 struct access_file {
     struct access_file *next;
     unsigned index;                 /* among a worker's buffers */
@@ -62,8 +61,7 @@ struct access_log_conf {
 /* The handler of PHASE_LOG; `arg` is the first of the server's logs. */
 unsigned access_log_run(struct fb_conn *conn, const void *arg);
 
-/* The worker's part: made at its start, nothing where the configuration has no access log; -1
- * after a line in the log. */
+/* Makes the worker's part, if there are access logs; -1 after a line in the log. */
 int access_log_open(struct stream *stream, const struct cycle *cycle, struct slot_id slot);
 /* Writes all buffered lines, or the lines for the target. */
 void access_log_flush(struct stream *stream);

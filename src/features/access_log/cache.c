@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads `open_log_file_cache`, and keeps files open by path. A timer closes unused files, so that a
- * moved file is not held for ever. */
+/* Reads `open_log_file_cache`, and keeps files open by path, while they are used. */
 #include "features/access_log/cache.h"
 
 #include "base/check.h"
@@ -117,8 +116,7 @@ void access_cache_destroy(struct access_cache **cache)
     *cache = NULL;
 }
 
-/* Adds a closed file, in the place of the longest unused file if there are too many; NULL without
- * memory. */
+/* Adds a closed file, perhaps in the place of the longest unused; NULL without memory. */
 static struct cached_file *add_file(struct access_cache *cache, const char *path)
 {
     size_t n = strlen(path) + 1;

@@ -26,8 +26,7 @@ struct access_cache *access_cache_create(
     const struct access_cache_setting *setting, const struct memory *memory, struct loop *loop);
 void access_cache_destroy(struct access_cache **cache);
 
-/* Returns the file of the path, open; NULL with errno. The file is the caller's until the next
- * call. */
+/* Returns the open file of the path until the next call; NULL with errno. */
 struct log_target *access_cache_open(struct access_cache *cache, const char *path);
 /* Takes a file back that was used. */
 void access_cache_give(struct access_cache *cache, struct log_target *file);

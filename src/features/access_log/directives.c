@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directive `access_log`: the destinations of lines, and their buffers. Directives of one path
- * share the open file, and the buffer. */
+/* `access_log`: destinations of lines, and buffers; one path is one file, and one buffer. */
 #include "features/access_log/access_log.h"
 
 #include "base/check.h"
@@ -103,8 +102,7 @@ static struct access_file *add_file(
     return file;
 }
 
-/* Sets the buffer of the file; a second directive for the file repeats the values, or leaves the
- * values out. */
+/* Sets the buffer of the file; a second directive has equal values, or none. */
 static int set_buffer(struct apply *apply, const struct conf_directive *directive,
     struct access_file *file, const struct parameters *parameters)
 {
@@ -134,8 +132,7 @@ static int set_buffer(struct apply *apply, const struct conf_directive *directiv
     return 0;
 }
 
-/* Finds the file of an earlier directive with the same path, or adds the file; NULL after a
- * report. */
+/* Finds the file of an earlier directive of the path, or adds it; NULL after a report. */
 static struct access_file *share_file(struct apply *apply, const struct log_target *target)
 {
     struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);

@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 bool access_gzip_built(void);
-/* Compresses n bytes with a level of 1 to 9 to memory that access_gzip_free() frees; NULL without
- * memory. */
+/* Compresses n bytes, level 1 to 9; access_gzip_free() frees the result. NULL without memory. */
 char *access_gzip_pack(int level, const char *bytes, size_t n, size_t *packed_n);
 void access_gzip_free(char *packed);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compresses by zlib. Its memory, some 260 KB, is taken for the call alone: buffers are written
- * seldom. */
+/* Compresses by zlib, whose 260 KB are taken for the call alone: buffers are written seldom. */
 #include "features/access_log/gzip.h"
 
 #include <assert.h>

@@ -118,8 +118,7 @@ static char *write_text(char *p, char *end, const char *text, size_t n)
     return p + n;
 }
 
-/* A variable that is not found is "-", as in nginx; in JSON, in a path and without escaping it is
- * nothing. */
+/* A missing variable is "-", as in nginx; in JSON, in a path and without escaping it is nothing. */
 static char *write_missing(enum log_escape escape, char *p, char *end)
 {
     return escape == LOG_ESCAPE_DEFAULT ? write_text(p, end, "-", 1) : p;

@@ -34,8 +34,7 @@ struct line_format {
 
 RB_HEAD(line_formats, line_format);
 
-/* Writes the session's line, without a newline, and returns its end; NULL where `end` comes
- * before. */
+/* Writes the session's line, without a newline; returns its end, or NULL for want of room. */
 char *log_format_write(const struct line_format *format, struct fb_conn *conn, char *p, char *end);
 
 /* The directive: all strings become one list of texts and variables. */

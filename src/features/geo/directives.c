@@ -2,7 +2,6 @@
 /* `geo`: reads networks, or ranges of addresses, and makes the variable. */
 #include "features/geo/geo.h"
 
-#include "base/check.h"
 #include "base/number.h"
 #include "features/features.h"
 #include "features/geo/geo_tree.h"
@@ -10,7 +9,6 @@
 #include "settings/template.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <string.h>
 
 struct geo_reading {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads addresses and finds their ranges. Octets of IPv4 are decimal, also with leading zeros, as
- * in nginx. */
+/* Reads addresses and finds ranges. Octets are decimal, also with leading zeros, as in nginx. */
 #include "features/geo/geo.h"
 
 #include "session/record.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `geo`: a variable whose value depends on an address. All addresses of a family are cut into
- * adjacent ranges, and an address is found by halving.
- *
- * Only data: settings/ fills the tables in, and nothing changes the tables while sessions use
- * them. */
+/* `geo`: a variable whose value depends on an address. A table cuts all addresses of a family into
+ * adjacent ranges, found by halving, and never changes while sessions use it. */
 #pragma once
 
 #include "text/template.h"

@@ -38,13 +38,11 @@ enum geo_added geo_tree_add_network(struct geo_tree *tree, struct geo_address fi
  * replaced range, or a range that overlaps only partly. */
 enum geo_added geo_tree_add_range(struct geo_tree *tree, struct geo_address first,
     struct geo_address last, uint32_t text, struct geo_range *other);
-/* Deletes an equal network, or a range, or ranges of the same blocks; returns whether there was
- * any. */
+/* Deletes an equal network, or ranges of the same blocks; returns whether there was any. */
 bool geo_tree_delete_network(
     struct geo_tree *tree, struct geo_address first, struct geo_address last);
 bool geo_tree_delete_range(
     struct geo_tree *tree, struct geo_address first, struct geo_address last);
-/* Makes a table in the arena, where addresses of no range have the text `outside`; -1 without
- * memory. */
+/* Makes a table in the arena, with the text `outside` beside all ranges; -1 without memory. */
 int geo_tree_finish(
     struct geo_tree *tree, uint32_t outside, struct arena *arena, struct geo_table *table);

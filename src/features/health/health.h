@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks of servers that protocols have declared. Groups and blocks of `match` may stand further
- * down: they are looked up at the end. */
+/* Checks of servers declared by protocols. Groups and `match` blocks are looked up at the end. */
 #pragma once
 
 #include "features/health/match.h"

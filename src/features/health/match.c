@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `match`: reads the bytes sent by a health check, and the expected reply, and compares the
- * server's reply. */
+/* `match`: reads the bytes to send and the expected reply, and compares a server's reply. */
 #include "features/health/match.h"
 
 #include "base/check.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of a server's reply, `match`: the bytes to send, and the expected bytes. A comparison is a
- * pure function of the received bytes. */
+/* Tests of a server's reply: pure functions of the received bytes. */
 #pragma once
 
 #include "settings/setting.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The longest lifetime of a client's session, and the directives of what a client may do that no
- * traffic extends: `session_lifetime` and `receive_min_rate`.
+/* The longest lifetime of a client's session, and the lowest rate of messages: no traffic extends
+ * them.
  *
- * Responsible for telling the protocol that the time is over, as a worker that drains does, and for
- * ending what is left a while later. Looks at the clock when a timer expires, and at no event.
- * Invariant: a session_lifetime is its session_conn's, and its timer runs until the session
- * closes. */
+ * * Responsible for telling the protocol of the end, as a draining worker does, and for ending the
+ * session after the grace. Looks at the clock when a timer expires, and at no event. Invariant: a
+ * lifetime is its session's, and the timer runs until the session closes. */
 #include "features/lifetime/lifetime.h"
 
 #include "base/check.h"
@@ -35,8 +34,7 @@ struct lifetime_part {
     struct timer timer;
 };
 
-/* Closes an idle session, and fails a session after its grace, also where the client does not take
- * the last output; returns whether the session has failed. */
+/* Closes an idle session, and fails a session after its grace; returns whether it has failed. */
 static bool end_lifetime(struct lifetime_part *lifetime, struct fb_conn *conn, uint64_t now)
 {
     bool over = now >= lifetime->ends_at;

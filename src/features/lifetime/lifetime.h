@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The longest lifetime of a client's session: `session_lifetime`. Costs a session whose server has
- * none nothing. */
+/* The longest lifetime of a client's session: `session_lifetime`. */
 #pragma once
 
 #include "session/timeouts.h"
@@ -18,6 +17,5 @@ struct lifetime_values {
     struct rate_setting receive_min_rate;
 };
 
-/* Handles a phase of a session, by a struct lifetime_setting: its time begins, or has begun with
- * the connection. Returns 0; without memory the connection has failed. */
+/* Handles a phase by a struct lifetime_setting: the time runs since the connect. Returns 0. */
 unsigned lifetime_begin(struct fb_conn *conn, const void *setting);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads `limit_conn_zone` and the rules that name zones, perhaps before the zone's directive. A
- * zone of the daemon and a zone of a protocol never have the same name. */
+/* Reads `limit_conn_zone`, and the rules that name zones, perhaps before the zone's directive. */
 #include "features/limit_conn/limit_conn.h"
 
 #include "base/check.h"

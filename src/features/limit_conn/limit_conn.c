@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks the limits of a server whether a client may have a session: rates first, which count each
- * admitted attempt, then numbers of sessions. The first refusal decides. Losses of a zone's memory
- * to damage are logged here, at most once a second. */
+/* Asks the limits of a server for admission: rates first, which count each admitted attempt, then
+ * numbers of sessions. The first refusal decides. Logs losses of a zone's memory to damage. */
 #include "features/limit_conn/limit_conn.h"
 
 #include "base/compiler.h"
@@ -137,8 +136,8 @@ static const struct session_part_kind limit_part_kind = {
     .ended = limit_part_ended,
 };
 
-/* Returns the session's count for the zone and key from an earlier server, which has passed the
- * session: the count of an attempt (`coming`), or of the session. Or the end of the list. */
+/* Returns the place of the session's count, or of its attempt (`coming`), from an earlier server;
+ * or the end of the list. */
 static struct limit_held **find_held(
     struct limit_part *part, const struct limit_zone *zone, const struct value *key, bool coming)
 {
@@ -150,8 +149,7 @@ static struct limit_held **find_held(
     return at;
 }
 
-/* Returns the entry to add to the session's when the session is counted; NULL without memory, and
- * then the client has been failed. */
+/* Returns a new entry for the session's list; NULL without memory: the client has been failed. */
 static struct limit_held *make_held(
     struct fb_conn *conn, struct limit_zone *zone, const struct value *key)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Limits of a server: how many sessions of a key there are at once, and how fast they come, over
- * all workers. settings/ makes zones and rules; the phase before access asks for admission, and the
- * end of a session gives its counts back. */
+ * all workers. The phase before access asks, and the end of a session gives the counts back. */
 #pragma once
 
 #include "shm/limit.h"

@@ -213,8 +213,7 @@ static void read_key(struct map_reading *reading, const struct conf_directive *e
         add_key(reading, word, &reading->map->exact, key, strlen(key), text);
 }
 
-/* Reads a word that stands alone: warns of a value, and does not look at the value, as nginx
- * does. */
+/* Reads a word without a value; a value is warned of and ignored, as in nginx. */
 static bool read_word(struct map_reading *reading, const struct conf_directive *entry)
 {
     bool is_names = strcmp(entry->name.text, "hostnames") == 0;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `map`: a variable whose value depends on a text. The text is looked up among whole strings, then
- * among ends and beginnings of names, the longest first, then matched with regular expressions in
- * order.
- *
- * Only data: settings/ fills the map in, and nothing changes the map while sessions use it. */
+/* `map`: a variable whose value depends on a text, looked up among whole strings, then among ends
+ * and beginnings of names, the longest first, then matched with regular expressions in order.
+ * Nothing changes a map in use. */
 #pragma once
 
 #include "text/map_table.h"

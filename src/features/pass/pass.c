@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the binding of an address, reads addresses for protocols, and passes a client from one
- * server to another within the worker. The connection keeps the descriptor, the number, and the
- * bytes not taken by a protocol. Called only from the first protocol's `opened`, and from the loop
- * after `opened` has returned. */
+/* Finds the binding of an address, reads addresses for protocols, and passes a client to another
+ * server of the worker. The connection keeps the descriptor, the number, and the bytes not taken.
+ * Called only from the first protocol's `opened`, and from the loop after `opened` has returned. */
 #include "features/pass/pass.h"
 
 #include "base/compiler.h"

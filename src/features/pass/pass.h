@@ -46,8 +46,7 @@ struct pass_use {
     const fb_protocol *protocol;
 };
 
-/* Reads for a protocol an address that servers listen on, as fb_conf_listener(); NULL after a
- * report. */
+/* Reads an address of ours for a protocol, as fb_conf_listener(); NULL after a report. */
 const fb_listener *pass_listener_of_conf(fb_conf *conf, const char *directive, const char *text);
 
 /* The SDK's fb_listener: an address of ours. */

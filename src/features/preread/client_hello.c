@@ -73,7 +73,8 @@ static bool is_within_extension(enum step step)
     return step >= STEP_EXTENSION_REST;
 }
 
-/* Begins a step of n bytes, if the last was valid and the message, or the extension, has as many. */
+/* Begins a step of n bytes, if the last was valid and the message, or the extension, has as
+ * many. */
 static void begin_step(struct client_hello *hello, bool valid, enum step step, uint32_t n)
 {
     uint32_t most = is_within_extension(step) ? hello->extension : hello->left;
@@ -284,8 +285,7 @@ static void take_record(struct client_hello *hello, const uint8_t *p, uint32_t n
 
 /* ---- Records ---- */
 
-/* Decides by the head of a message that is no record of TLS: type and version tell the first
- * message of a client that also supports SSL 2. */
+/* Decides by a head that is no record of TLS: perhaps of a client that also supports SSL 2. */
 static void take_ssl2(struct client_hello *hello, const uint8_t *head)
 {
     if ((head[0] & 0x80) == 0 || head[2] != MESSAGE_CLIENT_HELLO ||

@@ -46,8 +46,7 @@ struct client_hello {
 enum client_hello_status client_hello_parse(struct client_hello *hello, fb_bytes in);
 /* Copies a fully parsed part, from the same input. */
 void client_hello_copy(fb_bytes in, struct client_hello_part part, uint8_t *out);
-/* Writes the protocols as a list with commas in place of their lengths, which has part.n - 1 bytes;
- * `out` has room for part.n. */
+/* Writes the protocols with commas, part.n - 1 bytes; `out` has room for part.n. */
 void client_hello_list(fb_bytes in, struct client_hello_part part, uint8_t *out);
 /* Returns OpenSSL's name of a version; "" for a version without a name. */
 const char *client_hello_version(uint16_t version);

@@ -199,8 +199,7 @@ static const struct conn_ops preread_ops = {
 
 /* ---- Variables ---- */
 
-/* Values are missing where nothing was read, or no ClientHello was found; empty where the
- * ClientHello lacks the value. */
+/* Missing where no ClientHello was read; empty where the ClientHello lacks the value. */
 
 /* Returns NULL where nothing is known. */
 static const struct preread_part *hello_of(const struct fb_conn *conn)

@@ -18,6 +18,5 @@ struct preread_values {
     int64_t timeout;     /* ms */
 };
 
-/* Handles PHASE_PREREAD: enters SESSION_PREREAD. Returns 0; without memory the connection has
- * failed. */
+/* Handles PHASE_PREREAD: enters SESSION_PREREAD. Returns 0. */
 unsigned preread_begin(struct fb_conn *conn, const void *arg);

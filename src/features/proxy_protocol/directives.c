@@ -207,8 +207,7 @@ static bool is_known_variable(const struct variable *variable)
 
 /* ---- The directives ---- */
 
-/* Returns the place behind the last block; the memory doubles when it is full. NULL after a
- * report. */
+/* Returns the place behind the last block, in doubling memory; NULL after a report. */
 static struct address_block *add_block(struct apply *apply, struct trusted_setting *trusted)
 {
     size_t n = (size_t)trusted->n;

@@ -48,8 +48,7 @@ static bool is_trusted(const struct fb_conn *conn)
 
 /* ---- A header that never becomes whole ---- */
 
-/* Ends the session, with a line that shows the received bytes of the header. The log writes bytes
- * that are no text as \xNN, except NUL, because NUL ends a text. */
+/* Ends the session, with a line that shows the header so far; a NUL would end the text. */
 static COLD void refuse(struct fb_conn *conn, fb_bytes in)
 {
     char text[4 * PROXY_PROTOCOL_LINE + 1], *end = text;
@@ -67,8 +66,7 @@ static COLD void refuse(struct fb_conn *conn, fb_bytes in)
     conn_fail(conn, FB_BAD_FRAME);
 }
 
-/* Whether the announced length of the header is allowed. An unknown client could have the worker
- * keep 64 KiB for a header. */
+/* Whether the length of the header is allowed: an unknown client could have 64 KiB kept. */
 static bool check_length(struct fb_conn *conn, size_t n)
 {
     if (likely(n <= PROXY_PROTOCOL_UNTRUSTED) || is_trusted(conn))
@@ -126,8 +124,7 @@ static bool keep_header(struct fb_conn *conn, fb_bytes header)
     return true;
 }
 
-/* Takes over the header's addresses of the client; false as above. The address of a client that
- * came to its proxy by a unix socket means nothing here. */
+/* Takes over the client's address, but of a unix socket of the proxy's host; false as above. */
 static bool take_header(struct fb_conn *conn, fb_bytes in, const struct proxy_protocol *header)
 {
     const struct variables *variables = session_server_of(conn)->variables;

@@ -22,8 +22,7 @@ struct proxy_protocol_values {
     struct trusted_setting trusted; /* set_real_ip_from */
 };
 
-/* A session's copy of its header, in the session's memory, made where a variable of the header is
- * used. */
+/* A session's copy of its header, kept where a variable of the header is used. */
 struct proxy_protocol_part {
     struct session_part part; /* the first member */
     struct conn_peer own;     /* the connection's peer */

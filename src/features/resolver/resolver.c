@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directive `resolver`: servers of names, asked by workers. The system's resolver always
- * exists, as the first of the list and a member of the struct; further resolvers lie in the cycle's
- * memory. Resolvers without users are not marked, and cost a worker nothing. */
+/* `resolver`: servers of names, asked by workers. The system's resolver is the first of the list;
+ * resolvers without users are not marked, and cost a worker nothing. */
 #include "features/resolver/resolver.h"
 
 #include "base/check.h"
@@ -119,8 +118,8 @@ static bool asks(const struct server *server)
     return ((server->protocol->needs | server->needs) & FB_NEEDS_RESOLVER) != 0;
 }
 
-/* A protocol asks the resolver of each of its servers, and the resolver of stream {}. A protocol
- * without the declared need may use only resolvers written by the operator. */
+/* A protocol asks the resolver of each of its servers and of stream {}; without a declared need
+ * only resolvers written by the operator. */
 static void resolver_finish(struct apply *apply, struct scope *stream)
 {
     struct stream_settings *settings = &apply->cycle->stream;

@@ -5,7 +5,6 @@
 #include "settings/apply.h"
 
 int resolver_set(struct apply *apply, const struct conf_directive *directive, void *field);
-/* Notes that groups of servers, or sessions, ask the resolver: workers will have the resolver
- * then. */
+/* Notes that groups of servers, or sessions, ask the resolver, for workers to have. */
 void resolver_use(
     struct apply *apply, const struct names_setting *resolver, enum names_users users);

@@ -33,8 +33,7 @@ static int compare_claims(const struct claim *a, const struct claim *b)
 RB_HEAD(claims, claim);
 RB_GENERATE_INTERNAL(claims, claim, node, compare_claims, static __attribute__((unused)))
 
-/* Whether "*" stands for whole labels alone, at one end, with a label left, and no label is
- * empty. */
+/* Whether "*" stands for whole labels alone, at one end, and no label is empty. */
 static bool is_good_name(const char *name)
 {
     size_t n = strlen(name);
@@ -62,8 +61,7 @@ static const char *normal_name(struct apply *apply, const char *text)
     return name;
 }
 
-/* Checks a regular expression, and defines the variables of named captures, without values as long
- * as no client names a server. */
+/* Checks an expression, and defines the variables of named captures, without values here. */
 static int check_regex(struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
     const char *text = directive->args[arg].text + 1;
@@ -139,8 +137,7 @@ static void claim_name(struct apply *apply, struct claims *claims,
             address_format_zone(&first->address, text));
 }
 
-/* Claims the names of the server of `listen` for the address shared with `first`. A name already
- * claimed there is a warning, unless `quiet`. */
+/* Claims the names of the server of `listen` at the address; warns of a name claimed already. */
 static void claim_names(struct apply *apply, struct claims *claims,
     const struct listen_address *first, const struct listen_address *listen, bool quiet)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The `server_name` directive: the names are checked and kept with their server. Without TLS no
- * name selects a client's server; names serve here to let servers share one address. */
+/* `server_name`: checked, and kept with the server. Without TLS no name selects a server. */
 #pragma once
 
 #include "settings/setting.h"

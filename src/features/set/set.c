@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets variables in order, before access and limits of a session; a later command sees the results
- * of earlier commands. */
+/* Sets variables in order, before access and limits of a session. */
 #include "features/set/set.h"
 
 #include "base/check.h"
@@ -46,8 +45,8 @@ static unsigned run_commands(struct fb_conn *conn, const void *arg)
     return 0;
 }
 
-/* Returns the variable of the word ("$name"), which sessions can set: an unset value is worked out
- * by the getter of another definition, or else by `get`. NULL after a report. */
+/* Returns the variable of the word ("$name"), settable by sessions; `get` works an unset value out
+ * where no other definition does. NULL after a report. */
 static struct variable *define_settable(struct apply *apply, const struct conf_word *word,
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value))
 {

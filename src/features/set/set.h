@@ -18,7 +18,7 @@ struct set_commands {
     struct set_command *first, *last;
 };
 
-/* Defines the variables of an expression's named captures, settable by sessions and missing
- * before; `out` has room for REGEX_NAMES_MAX. -1 after a report. */
+/* Defines the variables of an expression's named captures; `out` has room for REGEX_NAMES_MAX. -1
+ * after a report. */
 int set_define_captures(struct apply *apply, const struct conf_word *word,
     const struct regex *regex, const struct variable **out);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the parts and the texts, finds the part of a hash by halving, and makes the hash, equal to
- * nginx's: both give a client the same value. */
+/* Reads the parts and texts, and finds the part of a hash by halving; the hash is nginx's. */
 #include "features/split_clients/split_clients.h"
 
 #include "base/check.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `split_clients`: a variable with a value chosen by a hash of a text, so that each value has a
- * part of all texts.
- *
- * Only data, which nothing changes while sessions use it. */
+/* `split_clients`: a variable by the hash of a text, so that each value has a part of all texts. */
 #pragma once
 
 #include "text/template.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The balancers of `upstream {}`: each directive chooses a balancer, and the last directive
- * wins. */
+/* The balancers of `upstream {}`: the last directive wins. */
 #include "features/upstream/upstream.h"
 #include "settings/apply.h"
 #include "settings/set_value.h"

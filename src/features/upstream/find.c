@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the groups of a configuration: the groups of `upstream {}` by name, in any case of the
- * letters, and the groups of single addresses by name, resolver and time-out. */
+/* Finds groups: of `upstream {}` by name, in letters of either case, and of single addresses by
+ * name, resolver and time-out. */
 #include "features/upstream/upstream.h"
 
 #include "settings/apply.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `server` of `upstream {}`: an address or a name, and parameters. Never resolves the name: workers
- * do, so that an unknown name stops nothing. */
+/* `server` of `upstream {}`: an address or a name, resolved by workers, and parameters. */
 #include "base/check.h"
 #include "features/upstream/upstream.h"
 #include "names/client.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `upstream {}`: a group of servers, for directives anywhere to name. A group inherits missing
- * settings from stream {}, at the end of the block. */
+/* `upstream {}`: a group of servers, which inherits settings from stream {} at the end. */
 #include "features/upstream/upstream.h"
 
 #include "backends/tries.h"
@@ -218,8 +217,7 @@ static void declare_known(struct apply *apply, unsigned n)
         report_error(apply->report, NULL, "out of memory");
 }
 
-/* Gives the groups the defaults of stream {}, and marks the resolvers of their servers' names as
- * used. */
+/* Gives the groups the defaults of stream {}, and marks the resolvers of names as used. */
 static void finish_resolvers(struct apply *apply)
 {
     const struct stream_settings *stream = &apply->cycle->stream;
@@ -320,8 +318,7 @@ static void warn_of_twins(struct apply *apply, const struct upstream *upstream)
                 servers[i]->name, upstream->name);
 }
 
-/* Sessions wait for room at a server, for an address, and for one of several servers that has
- * failed or is unhealthy. */
+/* Sessions wait for room, for an address, and for one of several failed or unhealthy servers. */
 static void warn_of_queue(struct apply *apply, const struct upstream *upstream)
 {
     const struct upstream_server *server;

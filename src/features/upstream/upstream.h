@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `upstream {}` in the configuration: the directives of the block, and how groups are found by
- * name, also by directives before their group. */
+/* `upstream {}`: directives of the block, and groups by name, also named before the block. */
 #pragma once
 
 #include "backends/group.h"
@@ -42,8 +41,8 @@ struct upstream_entry {
     struct upstream *upstream;
 };
 
-/* server.c: `server` of the block; a server with all its defaults (NULL after a report); and the
- * server's place, an address or a name, from text: NULL, or the text of a mistake. */
+/* server.c: `server` of the block; a server with all defaults (NULL after a report); and an address
+ * or a name of a server from text: NULL, or the mistake. */
 int upstream_server_set(struct apply *apply, const struct conf_directive *directive, void *field);
 struct upstream_server *upstream_server_make(struct apply *apply);
 const char *upstream_server_parse(
@@ -52,8 +51,7 @@ const char *upstream_server_parse(
 void upstream_server_add(
     struct apply *apply, struct upstream *upstream, struct upstream_server *server);
 
-/* balance.c: the balancers; and whether the servers' parameters are for that of the block,
- * whichever comes first. */
+/* balance.c: the balancers; and the check whether a balancer supports the servers' parameters. */
 int upstream_balance_set_hash(
     struct apply *apply, const struct conf_directive *directive, void *field);
 int upstream_balance_set_least_conn(
@@ -64,8 +62,7 @@ int upstream_balance_set_random(
     struct apply *apply, const struct conf_directive *directive, void *field);
 void upstream_balance_check(struct apply *apply, const struct upstream_block *block);
 
-/* find.c: Adds a group to the configuration; -1: the name is taken, or no memory, after a
- * report. */
+/* find.c: Adds a group; -1: the name is taken, or no memory, after a report. */
 int upstream_add(struct apply *apply, struct upstream *upstream);
 /* Returns the named group, of `upstream {}` alone and not of a single address, or NULL. */
 struct upstream *upstream_find(struct apply *apply, const char *name);
@@ -87,8 +84,7 @@ struct upstream_use {
     bool circles;                           /* circles.c: leads to own servers alone, as these do */
 };
 
-/* uses.c: Reads for a protocol where clients are to be connected to, as
- * fb_conf_upstream(); NULL after a report. */
+/* uses.c: Reads the group of a protocol's clients, as fb_conf_upstream(); NULL after a report. */
 const fb_upstream *upstream_of_conf(fb_conf *conf, const char *directive, const char *text);
 /* uses.c: Finds the groups that directives lead to, once all of stream {} was read. */
 void upstream_finish_uses(struct apply *apply, struct scope *stream);

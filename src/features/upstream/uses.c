@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the addresses that clients of protocols are connected to. A text may name a group further
- * down: the look-up is at the end, where a text that is no name of a group becomes a group itself,
- * shared by all directives of the same address. */
+/* Reads the groups of protocols' clients. A text may name a group further down: groups are looked
+ * up at the end, where an address becomes a group, shared by all directives of that address. */
 #include "features/resolver/resolver.h"
 #include "features/upstream/upstream.h"
 #include "names/client.h"
@@ -10,8 +9,6 @@
 #include "settings/calls.h"
 #include "settings/protocol.h"
 #include "settings/template.h"
-
-#include <string.h>
 
 /* Returns the argument that has the text, or the place of the directive. */
 static const struct conf_word *word_of(const fb_conf *conf, const char *directive, const char *text)

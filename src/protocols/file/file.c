@@ -60,8 +60,7 @@ static int open_regular(const char *path, int flags, uint64_t *size)
     return -1;
 }
 
-/* Reopens a large file for direct I/O. Changes *fd and *size: the file may have been replaced
- * meanwhile. Returns whether the file system has direct I/O. */
+/* Reopens a large file, perhaps replaced, for direct I/O; false: the file system has none. */
 static int make_direct(const struct file_conf *conf, int *fd, uint64_t *size)
 {
     int direct = -1;

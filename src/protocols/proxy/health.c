@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks servers: connects, sends, compares the answer, and reports the result. Each worker asks
- * for due checks at the due time, and after the end of a check. */
+/* Checks servers: connects, sends, compares the answer, and reports the result. */
 #include "protocols/proxy/proxy.h"
 
 #include <errno.h>
@@ -182,9 +181,8 @@ static size_t probe_data(fb_conn *server, void *state, fb_bytes in)
     return in.n;
 }
 
-/* Ends a check that is late, unless its answer comes in the next turns. A worker that has stood
- * still does not blame the server: the wait may have been broken off when the worker was continued,
- * and has found nothing then, and what it finds is given to probe_data() behind the timers. */
+/* Ends a late check, unless an answer comes in the next turns: a worker that stood still does not
+ * blame the server, whose answer may lie behind the timers. */
 static void probe_timer(fb_conn *server, void *state, uint32_t id)
 {
     struct proxy_probe *run = state;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* health_check: connects to the servers of the group from time to time, beside all sessions. The
- * daemon names the due server, and the meaning of an answer. */
+/* health_check: connects to servers from time to time. The daemon names the due server. */
 #pragma once
 
 #include <forkbeard/forkbeard.h>
 
 #include <errno.h>
 #include <stdbool.h>
-#include <sys/socket.h>
 
 /* Limit of concurrent checks in a worker. */
 #define PROXY_CHECKS_MOST 32
@@ -15,15 +13,13 @@
 /* The timer by which a worker looks for due checks. */
 #define PROXY_TIMER_CHECKS 0
 
-/* Whether a connection could not be made for want of the worker's own resources, without a
- * judgement about the server. */
+/* Whether a connection failed for want of the worker's own resources. */
 static inline bool proxy_is_shortage(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* Whether a connection could not be made for want of a local port, or of an address for the
- * server. */
+/* Whether a connection failed for want of a local port, or address. */
 static inline bool proxy_lacks_port(int error)
 {
     return error == EADDRNOTAVAIL || error == EADDRINUSE;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proxy_pass: connects each client with a server, and moves bytes both ways. Here are the
- * directives, named as nginx's; session.c serves the clients. */
+/* proxy_pass: the directives, named as nginx's; session.c serves the clients. */
 #include "protocols/proxy/proxy.h"
 
 static int proxy_worker_start(fb_worker *worker, void *state)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The configuration of the proxy, the state of a session, and the functions between the proxy's
- * files.
- *
- * A session goes from try to try until a server is connected (session.c), and is a pipe from then
- * on. Invariant: a session has at most one connection to a server. */
+/* The configuration of the proxy, and the state of a session, which tries servers until one is
+ * connected (session.c), and is a pipe then. Invariant: a session has one server connection at
+ * most. */
 #pragma once
 
 #include "protocols/proxy/health.h"
@@ -99,8 +97,8 @@ int proxy_rate_set_upload(fb_conf *conf, void *value, const char *const *args, u
 void proxy_bind_begin(fb_conn *client);
 /* bind.c: Goes on to the next address of proxy_bind; false: all were tried. */
 bool proxy_bind_next(fb_conn *client);
-/* bind.c: Works out the address that a client's server is connected from. Returns `room`, a
- * constant, or NULL for none; -1 in *status without memory, else 0. */
+/* bind.c: Works out the address to connect from: `room`, a constant, or NULL; *status is -1 without
+ * memory. */
 const struct sockaddr *proxy_bind_address(
     fb_conn *client, struct sockaddr_storage *room, int *status);
 /* bind.c: proxy_bind address ... [transparent] | off */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* proxy_download_rate and proxy_upload_rate: bytes a second, given or worked out for each session.
- *
- * A text without a size in a session is logged, and there is no limit. */
+ * A text without a size is logged, and there is no limit. */
 #include "protocols/proxy/proxy.h"
 
 #include <string.h>

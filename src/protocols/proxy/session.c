@@ -106,8 +106,8 @@ static void server_failed(fb_conn *server, fb_conn *client, struct proxy *proxy)
         fail(client, 502);
 }
 
-/* Whether the connect() has failed for want of descriptors or memory, or of the right to use the
- * address of proxy_bind: no other server is reached then either. */
+/* Whether the connect() failed for want of descriptors, memory, or the right to use proxy_bind: no
+ * other server is reached then either. */
 static bool is_own_error(const struct proxy_conf *conf, int error)
 {
     return proxy_is_shortage(error) ||
@@ -260,8 +260,8 @@ static void end_listening(fb_conn *client, struct proxy *proxy)
     begin_try(client, fb_worker_state(client), fb_conf_of(client));
 }
 
-/* Whether a silent client may have gone: sessions end without a byte. In a circle of servers of two
- * daemons all sessions end, one by one, while new sessions begin as fast and wait for the ended. */
+/* Whether a silent client may have gone, because sessions end without a byte: in a circle of two
+ * daemons new sessions begin as fast as sessions end. */
 static bool is_wary(const struct proxy_worker *own, const struct proxy_conf *conf)
 {
     return own->silent_ms != 0 && !conf->half_close &&
