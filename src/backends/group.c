@@ -19,14 +19,6 @@ struct own_group {
     struct fb_target target; /* unless it has a name */
 };
 
-/* Returns the group named by the text, or NULL. */
-static struct upstream *find_named(const struct named_upstreams *named, const struct value *text)
-{
-    uint32_t number = map_table_find(&named->numbers, text->p, text->n);
-
-    return number != MAP_NONE ? named->groups[number] : NULL;
-}
-
 /* Takes "HOST:PORT" apart, with a NUL behind the host. Returns NULL, or the mistake. */
 static const char *split_name(char *text, struct own_group *group)
 {
@@ -120,15 +112,16 @@ static struct upstream *make_group(struct fb_conn *client, const struct fb_upstr
 struct upstream *backend_group_find(
     struct fb_conn *client, const struct fb_upstream *where, fb_choice *status)
 {
-    struct upstream *upstream;
     struct value text;
+    uint32_t number;
 
     assert(where->upstream == NULL);
     *status = FB_CHOICE_NO_MEMORY;
     if (template_value(client, where->text, &text) == -1)
         return NULL;
-    upstream = find_named(where->named, &text);
-    return upstream != NULL ? upstream : make_group(client, where, &text, status);
+    number = map_table_find(&where->named->numbers, text.p, text.n);
+    return number != MAP_NONE ? where->named->groups[number]
+                              : make_group(client, where, &text, status);
 }
 
 void backend_group_close(struct upstream *upstream)

@@ -76,11 +76,6 @@ static const char *keep_address(struct fb_conn *client, const struct peer *peer)
     return copy != NULL ? strcpy(copy, text) : NULL;
 }
 
-static uint64_t since_choice(const struct session_tries *tries)
-{
-    return choice_now(&tries->choice) - tries->choice.began_ms;
-}
-
 /* Adds an ended try, which the caller fills in wholly; NULL without memory. */
 static inline struct session_try *add_ended(struct session_tries *tries)
 {
@@ -336,7 +331,7 @@ static void keep_ended(struct session_tries *tries, const struct fb_conn *server
         return;
     *run = (struct session_try) {
         .address = address,
-        .lasted_ms = since_choice(tries),
+        .lasted_ms = choice_now(choice) - choice->began_ms,
         .connected_ms = choice->connected_ms,
         .first_byte_ms = choice->first_byte_ms,
     };

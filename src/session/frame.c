@@ -56,7 +56,7 @@ static size_t sum(size_t a, size_t b)
 }
 
 /* Begins an incomplete frame at `rest`, of `most` bytes with the delimiter or length. */
-static struct session_frame *wait_for(
+static struct session_frame *await_frame(
     struct fb_conn *conn, const fb_bytes *rest, size_t most, const struct fb_frame_limit *limit)
 {
     struct session_frame *frame;
@@ -80,9 +80,11 @@ static struct session_frame *wait_for(
     return frame;
 }
 
-static int too_long(struct fb_conn *conn)
+static COLD int fail_frame(struct fb_conn *conn, fb_reason reason)
 {
-    conn_fail(conn, FB_INPUT_LIMIT);
+    if (reason == FB_BAD_FRAME)
+        conn_log(conn, LEVEL_INFO, 0, "the length of a frame makes no sense");
+    conn_fail(conn, reason);
     return 0;
 }
 
@@ -107,13 +109,13 @@ void frame_consumed(struct session_use *use, const uint8_t *at)
 }
 
 /* Whether the protocol is to be given no more frames for now. */
-static bool is_over(const struct fb_conn *conn)
+static bool takes_no_frame(const struct fb_conn *conn)
 {
     return !conn_is_active(conn) || conn->read == CONN_READ_STOPPED || conn->pipe != NULL;
 }
 
 /* Hashes by FNV-1a. */
-static uint64_t hash(const uint8_t *p, size_t n)
+static uint64_t hash_delimiter(const uint8_t *p, size_t n)
 {
     uint64_t h = 0xcbf29ce484222325;
 
@@ -127,7 +129,8 @@ static size_t searched(const struct fb_conn *conn, const fb_bytes *rest, const v
 {
     const struct session_use *use = session_use_of(conn);
 
-    if (!is_begun(use, rest) || use->frame.scanned > rest->n || use->frame.delimiter != hash(p, n))
+    if (!is_begun(use, rest) || use->frame.scanned > rest->n ||
+        use->frame.delimiter != hash_delimiter(p, n))
         return 0;
     return use->frame.scanned;
 }
@@ -139,18 +142,18 @@ int frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, siz
     const uint8_t *end;
     size_t scanned;
 
-    if (is_over(conn))
+    if (takes_no_frame(conn))
         return 0;
     scanned = searched(conn, rest, delimiter, n);
     end = memmem(rest->p + scanned, rest->n - scanned, delimiter, n);
     if (end != NULL && (size_t)(end - rest->p) <= limit->most)
         return take_frame(conn, rest, 0, (size_t)(end - rest->p), n, frame);
     if (end != NULL || rest->n >= sum(limit->most, n))
-        return too_long(conn);
-    begun = wait_for(conn, rest, sum(limit->most, n), limit);
+        return fail_frame(conn, FB_INPUT_LIMIT);
+    begun = await_frame(conn, rest, sum(limit->most, n), limit);
     if (begun != NULL && rest->n >= n) {
         begun->scanned = rest->n - n + 1; /* the delimiter's beginning may be there */
-        begun->delimiter = hash(delimiter, n);
+        begun->delimiter = hash_delimiter(delimiter, n);
     }
     return 0;
 }
@@ -158,13 +161,13 @@ int frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, siz
 int frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n, const struct fb_frame_limit *limit,
     fb_bytes *frame)
 {
-    if (is_over(conn))
+    if (takes_no_frame(conn))
         return 0;
     if (n > limit->most)
-        return too_long(conn);
+        return fail_frame(conn, FB_INPUT_LIMIT);
     if (rest->n >= n)
         return take_frame(conn, rest, 0, n, 0, frame);
-    wait_for(conn, rest, n, limit);
+    await_frame(conn, rest, n, limit);
     return 0;
 }
 
@@ -206,13 +209,6 @@ static unsigned read_length(
     return layout->width;
 }
 
-static COLD int fail_malformed(struct fb_conn *conn)
-{
-    conn_log(conn, LEVEL_INFO, 0, "the length of a frame makes no sense");
-    conn_fail(conn, FB_BAD_FRAME);
-    return 0;
-}
-
 int frame_counted(struct fb_conn *conn, fb_bytes *rest, const struct fb_frame_layout *layout,
     const struct fb_frame_limit *limit, fb_bytes *head, fb_bytes *frame)
 {
@@ -222,21 +218,21 @@ int frame_counted(struct fb_conn *conn, fb_bytes *rest, const struct fb_frame_la
     bool bad = false;
 
     assert(layout->width >= 1 && layout->width <= (layout->varint ? VARINT_MOST : sizeof(n)));
-    if (is_over(conn))
+    if (takes_no_frame(conn))
         return 0;
     if (rest->n > before)
         width = read_length(rest->p + before, rest->n - before, layout, &n, &bad);
     if (bad || (width > 0 && n < layout->counts))
-        return fail_malformed(conn);
+        return fail_frame(conn, FB_BAD_FRAME);
     if (width == 0) {
-        wait_for(conn, rest, sum(limit->most, around + layout->width), limit);
+        await_frame(conn, rest, sum(limit->most, around + layout->width), limit);
         return 0;
     }
     n -= layout->counts;
     if (n > limit->most)
-        return too_long(conn);
+        return fail_frame(conn, FB_INPUT_LIMIT);
     if (rest->n < around + width || rest->n - around - width < n) {
-        wait_for(conn, rest, sum((size_t)n, around + width), limit);
+        await_frame(conn, rest, sum((size_t)n, around + width), limit);
         return 0;
     }
     if (head != NULL)

@@ -198,15 +198,11 @@ static void drain_tick(struct loop *loop, struct timer *timer)
     net_each(&stream->net, close_drained, &n);
 }
 
-static bool was_told(const struct fb_conn *conn)
-{
-    return conn->session != NULL && conn->session->told;
-}
-
 static void tell_drain(struct fb_conn *conn, void *arg)
 {
     (void)arg;
-    if (is_protocols(conn) && conn->phase == CONN_OPEN && !was_told(conn))
+    if (is_protocols(conn) && conn->phase == CONN_OPEN &&
+        !(conn->session != NULL && conn->session->told))
         session_call_draining(conn);
 }
 

@@ -80,18 +80,12 @@ static const char *reason_of_end(
     return reasons[reason];
 }
 
-/* Returns who has ended the session. */
-static const char *ended_by(enum session_end last)
-{
-    return last == SESSION_END_UPSTREAM_EOF || last == SESSION_END_UPSTREAM_RESET ? "upstream"
-                                                                                  : "client";
-}
-
 static void log_client_end(const struct fb_conn *conn, fb_reason reason)
 {
     const struct session_record *record = session_record_of(conn);
     const struct session_conn *session = conn->session;
     enum session_end last = session_end_of_tries(conn);
+    bool by_server = last == SESSION_END_UPSTREAM_EOF || last == SESSION_END_UPSTREAM_RESET;
     uint64_t ms = conn->net->loop.clock.mono_ms - conn->opened_ms;
     char servers[96] = "", client[ADDRESS_TEXT];
     struct log_line line = { .level = LEVEL_INFO };
@@ -106,8 +100,8 @@ static void log_client_end(const struct fb_conn *conn, fb_reason reason)
     session_log_put(conn->net->log, &line,
         "%s disconnected, bytes from/to client:%" PRIu64 "/%" PRIu64 "%s, session time: %" PRIu64
         ".%03u, reason: %s",
-        ended_by(last), conn->received, conn->sent, servers, ms / 1000, (unsigned)(ms % 1000),
-        reason_of_end(conn, reason, last));
+        by_server ? "upstream" : "client", conn->received, conn->sent, servers, ms / 1000,
+        (unsigned)(ms % 1000), reason_of_end(conn, reason, last));
 }
 
 void session_log_end(const struct fb_conn *conn, fb_reason reason)

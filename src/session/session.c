@@ -33,12 +33,6 @@
 #define INPUT_LIMIT 65536
 #define OUTPUT_LIMIT (64 * 1024 * 1024)
 
-/* Whether the protocol knows of the session, which a phase may have ended before. */
-static bool is_served(const struct fb_conn *conn)
-{
-    return conn->outgoing || conn->session_phase > SESSION_PREREAD;
-}
-
 /* Finds the binding of the client's destination address, among several. */
 static COLD struct binding *find_binding_of_address(struct port *port, int fd)
 {
@@ -349,7 +343,7 @@ void session_closed(struct fb_conn *conn, fb_reason reason)
         reason = FB_ABORTED; /* API 3 lacks FB_PIPE_BROKEN */
     if (unlikely(conn->outgoing && conn->session_phase == SESSION_NEW) && net_is_full(conn->net))
         net_lend_slot(conn->net); /* the protocol may try another server */
-    if (is_served(conn))
+    if (conn->outgoing || conn->session_phase > SESSION_PREREAD) /* the protocol knows of it */
         session_call_closed(conn, session_ops_of(conn), reason);
     if (unlikely(conn->idle))
         idle_leave(conn);

@@ -37,12 +37,6 @@ struct binding *stream_own_binding(struct stream *stream, const struct server *s
     return &own->binding;
 }
 
-static void free_own_bindings(struct stream *stream)
-{
-    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
-        memory_release(stream->net.memory, stream->slabs[i].own);
-}
-
 int stream_init(struct stream *stream, const struct net_options *options, struct shared *shared,
     const struct session_backends *backends, const struct address_block *debug, unsigned debug_n)
 {
@@ -70,7 +64,6 @@ void stream_done(struct stream *stream)
     assert(TAILQ_EMPTY(&stream->keepalive) && RB_EMPTY(&stream->named));
     assert(TAILQ_EMPTY(&stream->reads) && TAILQ_EMPTY(&stream->own));
     assert(RB_EMPTY(&stream->trunks));
-    free_own_bindings(stream);
     if (stream->reads_next != NULL)
         source_close(&stream->net.loop, stream->reads_next, false);
     spares_done(&stream->clients);
@@ -79,9 +72,11 @@ void stream_done(struct stream *stream)
     spares_done(&stream->records);
     spares_done(&stream->tries);
     spares_done(&stream->ended_tries);
-    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++) {
+        memory_release(stream->net.memory, stream->slabs[i].own);
         if (stream->slabs[i].base != NULL)
             munmap(stream->slabs[i].base, stream->slabs[i].size);
+    }
     net_done(&stream->net);
 }
 

@@ -21,9 +21,12 @@ void *apply_alloc(struct apply *apply, size_t size)
 
 void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size)
 {
-    void *larger = apply_alloc(apply, (n + 1) * size);
+    void *larger;
 
     assert(size > 0 && (n == 0) == (list == NULL));
+    if ((n & (n - 1)) != 0) /* the memory doubles at powers of two */
+        return list;
+    larger = apply_alloc(apply, (n > 0 ? 2 * n : 1) * size);
     if (larger != NULL && n > 0)
         memcpy(larger, list, n * size);
     return larger;

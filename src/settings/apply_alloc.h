@@ -8,7 +8,7 @@ struct apply;
 
 /* Allocates memory of the cycle, zeroed; NULL after a report. */
 void *apply_alloc(struct apply *apply, size_t size);
-/* Copies the list with room for a further element, zeroed; NULL after a report. */
+/* Returns the list with room for a further element, zeroed, perhaps a copy; NULL after a report. */
 void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size);
 /* Copies the text; NULL after a report. */
 char *apply_strdup(struct apply *apply, const char *text);

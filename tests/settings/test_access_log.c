@@ -29,8 +29,8 @@ static const struct access_cache_setting *cache_of(struct loading *loading, unsi
 static const struct {
     const char *text, *message;
 } refused[] = {
-    { "log_format x escape=xml a;", "unknown log format escaping \"xml\"" },
-    { "log_format x escape=jso a;", "did you mean \"json\"?" },
+    { "log_format x escape=xml a;", "expected a log format escaping" },
+    { "log_format x escape=jso a;", "did you mean \"escape=json\"?" },
     { "log_format x a; log_format x b;", "duplicate \"log_format\" name \"x\"" },
     { "log_format x '$nothing';", "unknown \"nothing\" variable" },
     { "log_format x 'a${pid';", "the closing bracket in \"pid\" variable is missing" },

@@ -152,11 +152,6 @@ static struct access_file *share_file(struct apply *apply, const struct log_targ
     return found->file;
 }
 
-static bool has_variables(const char *path)
-{
-    return strncmp(path, "syslog:", 7) != 0 && strchr(path, '$') != NULL;
-}
-
 /* Whether no name of the path is "." or "..": where they led would depend on a session. */
 static bool is_straight(const char *path)
 {
@@ -230,9 +225,10 @@ static int set_file(struct apply *apply, const struct conf_directive *directive,
     struct access_log *log, const struct parameters *parameters)
 {
     struct log_target target = { .fd = -1, .level = LEVEL_INFO };
+    const char *text = directive->args[0].text;
     struct access_file *file;
 
-    if (has_variables(directive->args[0].text))
+    if (strncmp(text, "syslog:", 7) != 0 && strchr(text, '$') != NULL)
         return set_variable_path(apply, directive, log, parameters);
     if (log_targets_find(apply, directive, &target) == -1)
         return -1;
@@ -245,23 +241,18 @@ static int set_file(struct apply *apply, const struct conf_directive *directive,
     return 0;
 }
 
-static int set_off(
-    struct apply *apply, const struct conf_directive *directive, struct access_logs_setting *logs)
-{
-    if (directive->arg_n > 1)
-        return set_bad_value(apply, directive, 1, "nothing stands behind \"off\"");
-    logs->off = true;
-    return 0;
-}
-
 static int access_log_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct access_logs_setting *logs = field;
     struct parameters parameters = { 0 };
     struct access_log *log;
 
-    if (strcmp(directive->args[0].text, "off") == 0)
-        return set_off(apply, directive, logs);
+    if (strcmp(directive->args[0].text, "off") == 0) {
+        logs->off = true;
+        return directive->arg_n == 1
+                   ? 0
+                   : set_bad_value(apply, directive, 1, "nothing stands behind \"off\"");
+    }
     if (directive->arg_n < 2) {
         report_error(apply->report, &directive->args[0],
             "log format is not specified: expected the name of a \"log_format\" behind the path");
@@ -290,17 +281,9 @@ static bool find_formats(struct apply *apply, const struct access_logs_setting *
     bool found = true;
 
     for (struct access_log *log = logs->first; log != NULL; log = log->next) {
-        const char *name = log->named->text, *near;
-
         if (log->format == NULL)
-            log->format = log_format_find(apply, name);
-        if (log->format != NULL)
-            continue;
-        near = log_format_nearest(apply, name);
-        report_error(apply->report, log->named, "unknown log format \"%s\"%s%s%s", name,
-            near != NULL ? ", did you mean \"" : "", near != NULL ? near : "",
-            near != NULL ? "\"?" : "");
-        found = false;
+            log->format = log_format_find(apply, log->named);
+        found = found && log->format != NULL;
     }
     return found;
 }

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "features/access_log/access_log.h"
 #include "features/features.h"
+#include "settings/set_value.h"
 #include "settings/template.h"
 
 #include <assert.h>
@@ -118,12 +119,6 @@ static char *write_text(char *p, char *end, const char *text, size_t n)
     return p + n;
 }
 
-/* A missing variable is "-", as in nginx; in JSON, in a path and without escaping it is nothing. */
-static char *write_missing(enum log_escape escape, char *p, char *end)
-{
-    return escape == LOG_ESCAPE_DEFAULT ? write_text(p, end, "-", 1) : p;
-}
-
 char *log_format_write(const struct line_format *format, struct fb_conn *conn, char *p, char *end)
 {
     const struct template_part *part = format->parts, *stop = part + format->part_n;
@@ -143,23 +138,18 @@ char *log_format_write(const struct line_format *format, struct fb_conn *conn, c
             p = write_text(p, end, value.p, value.n);
         else if (value.state == VALUE_FOUND)
             p = log_escape_write(format->escape, p, end, value.p, value.n);
-        else
-            p = write_missing(format->escape, p, end);
+        else if (format->escape == LOG_ESCAPE_DEFAULT) /* nothing else shows a missing value */
+            p = write_text(p, end, "-", 1);
     }
     return p;
 }
 
 /* ---- Paths ---- */
 
-static bool is_dots(const char *name, size_t n)
-{
-    return n <= 2 && strspn(name, ".") >= n;
-}
-
 /* Copies a name of n bytes; returns how many bytes it has become. */
 static size_t copy_name(char *out, const char *name, size_t n)
 {
-    if (n == 0 || is_dots(name, n)) {
+    if (n <= 2 && strspn(name, ".") >= n) { /* "", "." or ".." */
         n += n == 0;
         memset(out, '_', n);
         return n;
@@ -210,31 +200,24 @@ int access_path_make(const struct access_path *path, struct fb_conn *conn, char 
 
 #define ESCAPE "escape="
 
-static const char *const escapes[] = {
-    [LOG_ESCAPE_DEFAULT] = "default",
-    [LOG_ESCAPE_JSON] = "json",
-    [LOG_ESCAPE_NONE] = "none",
-    NULL,
-};
-
-/* Sets the escaping named by the word; -1 after a report. */
-static int set_escape(struct apply *apply, const struct conf_word *word, struct line_format *format)
+/* Sets the escaping of the second argument; -1 after a report. */
+static int set_escape(
+    struct apply *apply, const struct conf_directive *directive, struct line_format *format)
 {
-    const char *name = word->text + strlen(ESCAPE);
-    struct nearest near = { .word = name };
+    static const char *const escapes[] = {
+        [LOG_ESCAPE_DEFAULT] = ESCAPE "default",
+        [LOG_ESCAPE_JSON] = ESCAPE "json",
+        [LOG_ESCAPE_NONE] = ESCAPE "none",
+        NULL,
+    };
 
-    for (unsigned i = 0; escapes[i] != NULL; i++) {
-        nearest_try(&near, escapes[i]);
-        if (strcmp(name, escapes[i]) == 0) {
+    for (unsigned i = 0; escapes[i] != NULL; i++)
+        if (strcmp(directive->args[1].text, escapes[i]) == 0) {
             format->escape = (enum log_escape)i;
             return 0;
         }
-    }
-    report_error(apply->report, word,
-        "unknown log format escaping \"%s\": expected \"default\", \"json\" or \"none\"%s%s%s",
-        name, near.found != NULL ? ", did you mean \"" : "", near.found != NULL ? near.found : "",
-        near.found != NULL ? "\"?" : "");
-    return -1;
+    return set_bad_name(
+        apply, directive, 1, escapes, "a log format escaping: \"default\", \"json\" or \"none\"");
 }
 
 /* Appends the parts of a string; -1 after a report. */
@@ -263,23 +246,22 @@ static int compare_formats(const struct line_format *a, const struct line_format
 RB_GENERATE_INTERNAL(
     line_formats, line_format, node, compare_formats, static __attribute__((unused)))
 
-const struct line_format *log_format_find(const struct apply *apply, const char *name)
-{
-    struct line_format wanted = { .name = name };
-    struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
-
-    return RB_FIND(line_formats, &conf->formats, &wanted);
-}
-
-const char *log_format_nearest(const struct apply *apply, const char *name)
+const struct line_format *log_format_find(struct apply *apply, const struct conf_word *word)
 {
     struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
-    struct nearest near = { .word = name };
+    struct line_format wanted = { .name = word->text };
+    struct line_format *found = RB_FIND(line_formats, &conf->formats, &wanted);
+    struct nearest near = { .word = word->text };
     struct line_format *format;
 
+    if (found != NULL)
+        return found;
     RB_FOREACH (format, line_formats, &conf->formats)
         nearest_try(&near, format->name);
-    return near.found;
+    report_error(apply->report, word, "unknown log format \"%s\"%s%s%s", word->text,
+        near.found != NULL ? ", did you mean \"" : "", near.found != NULL ? near.found : "",
+        near.found != NULL ? "\"?" : "");
+    return NULL;
 }
 
 int log_format_set(struct apply *apply, const struct conf_directive *directive, void *field)
@@ -299,7 +281,7 @@ int log_format_set(struct apply *apply, const struct conf_directive *directive, 
         return -1;
     }
     if (strncmp(directive->args[1].text, ESCAPE, strlen(ESCAPE)) == 0) {
-        if (set_escape(apply, &directive->args[1], format) == -1)
+        if (set_escape(apply, directive, format) == -1)
             return -1;
         first = 2;
     }

@@ -39,10 +39,8 @@ char *log_format_write(const struct line_format *format, struct fb_conn *conn, c
 
 /* The directive: all strings become one list of texts and variables. */
 int log_format_set(struct apply *apply, const struct conf_directive *directive, void *field);
-/* Returns the format of the name, or NULL. */
-const struct line_format *log_format_find(const struct apply *apply, const char *name);
-/* Returns the format with the name nearest to an unknown name, or NULL. */
-const char *log_format_nearest(const struct apply *apply, const char *name);
+/* Returns the format of the word's name; NULL after a report. */
+const struct line_format *log_format_find(struct apply *apply, const struct conf_word *word);
 
 /* A path never leads out of the directory before the first variable, nor into a directory below: a
  * "/" in a value, or a control character, becomes "_", as do the dots of the names "." and "..";

@@ -20,11 +20,6 @@ struct geo_reading {
     uint32_t nothing, otherwise;
 };
 
-static struct geo_reading *reading_of(struct entries *entries)
-{
-    return container_of(entries, struct geo_reading, entries);
-}
-
 static struct conf_report *report_of(const struct geo_reading *reading)
 {
     return reading->entries.apply->report;
@@ -219,7 +214,7 @@ static void begin_ranges(struct geo_reading *reading, const struct conf_directiv
 
 static void read_entry(struct entries *entries, const struct conf_directive *entry)
 {
-    struct geo_reading *reading = reading_of(entries);
+    struct geo_reading *reading = container_of(entries, struct geo_reading, entries);
     struct span span;
     uint32_t text;
 

@@ -134,15 +134,6 @@ static void read_regex(
             apply->report, word + 1, "invalid regular expression \"%s\": %s", word[1].text, error);
 }
 
-static void read_expect(
-    struct entries *entries, struct match *match, const struct conf_directive *entry)
-{
-    if (entry->arg_n == 2)
-        read_regex(entries->apply, match, &entry->args[0], entry->args[1].text);
-    else if (entries_have(entries, entry, 1))
-        read_bytes(entries->apply, &entry->args[0], &match->expect);
-}
-
 static void read_entry(struct entries *entries, const struct conf_directive *entry)
 {
     struct match *match = container_of(entries, struct match_reading, entries)->match;
@@ -155,10 +146,10 @@ static void read_entry(struct entries *entries, const struct conf_directive *ent
             "unknown directive \"%s\" in \"match\" block: expected \"send\" or \"expect\"", name);
     else if (is_send ? match->send.p != NULL : match_expects(match))
         report_error(report, &entry->name, "\"%s\" directive is duplicate", name);
-    else if (!is_send)
-        read_expect(entries, match, entry);
+    else if (!is_send && entry->arg_n == 2)
+        read_regex(entries->apply, match, &entry->args[0], entry->args[1].text);
     else if (entries_have(entries, entry, 1))
-        read_bytes(entries->apply, &entry->args[0], &match->send);
+        read_bytes(entries->apply, &entry->args[0], is_send ? &match->send : &match->expect);
 }
 
 int match_set(struct apply *apply, const struct conf_directive *directive, void *field)

@@ -96,11 +96,6 @@ struct map_reading {
     const struct map_regex **last;
 };
 
-static struct map_reading *reading_of(struct entries *entries)
-{
-    return container_of(entries, struct map_reading, entries);
-}
-
 static void read_default(struct map_reading *reading, const struct conf_directive *entry)
 {
     uint32_t text;
@@ -233,7 +228,7 @@ static bool read_word(struct map_reading *reading, const struct conf_directive *
 
 static void read_entry(struct entries *entries, const struct conf_directive *entry)
 {
-    struct map_reading *reading = reading_of(entries);
+    struct map_reading *reading = container_of(entries, struct map_reading, entries);
 
     if (read_word(reading, entry) || !entries_have(entries, entry, 1))
         return;

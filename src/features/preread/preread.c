@@ -111,13 +111,6 @@ static bool end_phase(struct fb_conn *conn)
     return conn_is_active(conn);
 }
 
-static void refuse_full(struct fb_conn *conn)
-{
-    conn_log(conn, LEVEL_ERROR, 0, "preread buffer full");
-    session_set_status(conn, STATUS_BAD_REQUEST);
-    conn_fail(conn, FB_INPUT_LIMIT);
-}
-
 static size_t preread_data(struct fb_conn *conn, fb_bytes in)
 {
     size_t most = (size_t)values_of(conn)->buffer_size;
@@ -131,9 +124,12 @@ static size_t preread_data(struct fb_conn *conn, fb_bytes in)
     if (status != CLIENT_HELLO_NONE)
         keep_parts(conn, preread, seen);
     if (status == CLIENT_HELLO_MORE) {
-        if (in.n >= most)
-            refuse_full(conn);
-        return conn_is_active(conn) ? 0 : in.n;
+        if (in.n < most)
+            return conn_is_active(conn) ? 0 : in.n;
+        conn_log(conn, LEVEL_ERROR, 0, "preread buffer full");
+        session_set_status(conn, STATUS_BAD_REQUEST);
+        conn_fail(conn, FB_INPUT_LIMIT);
+        return in.n;
     }
     conn_debug(conn, "preread %zu bytes: %s", in.n,
         status == CLIENT_HELLO_WHOLE ? "a ClientHello" : "no ClientHello");

@@ -199,45 +199,22 @@ static bool is_header_variable(const struct variable *variable)
     return false;
 }
 
-/* Whether a variable of the name exists: the name may contain the number of a type. */
-static bool is_known_variable(const struct variable *variable)
-{
-    return variable->get != get_type || type_of(variable->name + strlen(TYPE_PREFIX)) != -1;
-}
-
 /* ---- The directives ---- */
-
-/* Returns the place behind the last block, in doubling memory; NULL after a report. */
-static struct address_block *add_block(struct apply *apply, struct trusted_setting *trusted)
-{
-    size_t n = (size_t)trusted->n;
-    struct address_block *larger;
-
-    assert((n == 0) == (trusted->blocks == NULL));
-    if ((n & (n - 1)) == 0) {
-        larger = apply_alloc(apply, (n > 0 ? 2 * n : 1) * sizeof(*larger));
-        if (larger == NULL)
-            return NULL;
-        if (n > 0)
-            memcpy(larger, trusted->blocks, n * sizeof(*larger));
-        trusted->blocks = larger;
-    }
-    trusted->n++;
-    return &trusted->blocks[n];
-}
 
 static int realip_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    struct address_block found[LOOKUP_ADDRESSES_MAX], *block;
+    struct address_block found[LOOKUP_ADDRESSES_MAX];
+    struct trusted_setting *trusted = field;
     unsigned n;
 
     if (lookup_clients(apply, directive, found, &n) == -1)
         return -1;
     for (unsigned i = 0; i < n; i++) {
-        block = add_block(apply, field);
-        if (block == NULL)
+        trusted->blocks =
+            apply_grow(apply, trusted->blocks, (unsigned)trusted->n, sizeof(*trusted->blocks));
+        if (trusted->blocks == NULL)
             return -1;
-        *block = found[i];
+        trusted->blocks[trusted->n++] = found[i];
     }
     return 0;
 }
@@ -252,7 +229,8 @@ static void realip_finish(struct apply *apply, struct scope *stream)
         if (variable->index == 0 || !is_header_variable(variable))
             continue;
         variables->uses_proxy = true;
-        if (!is_known_variable(variable))
+        /* the name may contain the number of a type */
+        if (variable->get == get_type && type_of(variable->name + strlen(TYPE_PREFIX)) == -1)
             report_error(apply->report, variable->used_at,
                 "unknown \"%s\" variable: expected the number "
                 "of a type, 0x00 to 0xff",

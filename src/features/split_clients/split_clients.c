@@ -81,11 +81,6 @@ struct split_reading {
     struct map_text rest_text;
 };
 
-static struct split_reading *reading_of(struct entries *entries)
-{
-    return container_of(entries, struct split_reading, entries);
-}
-
 /* Reads "25%" or "0.5%" as hundredths of a percent; 0: it is nothing of the kind. */
 static unsigned parse_percent(const char *text)
 {
@@ -121,7 +116,7 @@ static void read_rest(struct split_reading *reading, const struct conf_directive
 
 static void read_entry(struct entries *entries, const struct conf_directive *entry)
 {
-    struct split_reading *reading = reading_of(entries);
+    struct split_reading *reading = container_of(entries, struct split_reading, entries);
     struct conf_report *report = entries->apply->report;
     const char *text;
     unsigned share;

@@ -74,7 +74,7 @@ static int make_direct(const struct file_conf *conf, int *fd, uint64_t *size)
     return 1;
 }
 
-static void fail(fb_conn *conn, const char *what, int error)
+static void fail_file(fb_conn *conn, const char *what, int error)
 {
     const struct file_conf *conf = fb_conf_of(conn);
 
@@ -95,7 +95,7 @@ static void piece_read(fb_conn *conn, void *state, const fb_file_read *read);
 static void read_piece(fb_conn *conn, struct file_conn *file)
 {
     if (fb_read_file(conn, file->fd, file->at, next_piece(file), piece_read) == -1)
-        fail(conn, "reading", ENOMEM);
+        fail_file(conn, "reading", ENOMEM);
 }
 
 static void tail_sent(void *arg)
@@ -152,12 +152,12 @@ static void piece_read(fb_conn *conn, void *state, const fb_file_read *read)
     int error;
 
     if (read->error != 0 || bytes.n < next_piece(file)) { /* somebody has cut it short */
-        fail(conn, "reading", read->error != 0 ? read->error : ENODATA);
+        fail_file(conn, "reading", read->error != 0 ? read->error : ENODATA);
         return;
     }
     error = file->direct ? send_tail(conn, file, bytes.p, bytes.n) : send_cached(conn, file, bytes);
     if (error != 0) {
-        fail(conn, "sending", error);
+        fail_file(conn, "sending", error);
         return;
     }
     file->at += bytes.n;
@@ -172,7 +172,7 @@ static void send_whole(fb_conn *conn, struct file_conn *file)
         file->fd = -1;
         fb_close(conn);
     } else {
-        fail(conn, "sending", ENOMEM);
+        fail_file(conn, "sending", ENOMEM);
     }
 }
 
@@ -186,7 +186,7 @@ static int file_opened(fb_conn *conn, void *state)
     fb_count_request(conn);
     file->fd = open_regular(conf->path, 0, &file->size);
     if (file->fd == -1) {
-        fail(conn, "open()", errno);
+        fail_file(conn, "open()", errno);
         return 0;
     }
     file->direct = make_direct(conf, &file->fd, &file->size);

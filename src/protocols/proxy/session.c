@@ -24,7 +24,7 @@ static_assert(sizeof(struct proxy) <= 8, "a proxied session has become dearer");
 static void begin_try(
     fb_conn *client, const struct proxy_worker *own, const struct proxy_conf *conf);
 
-static void fail(fb_conn *client, uint32_t status)
+static void fail_session(fb_conn *client, uint32_t status)
 {
     const struct proxy_worker *own = fb_worker_state(client);
 
@@ -33,12 +33,12 @@ static void fail(fb_conn *client, uint32_t status)
 }
 
 /* Ends a session without a connect to the server, for a reason of ours. */
-static void give_up(fb_conn *client)
+static void give_up_session(fb_conn *client)
 {
     const struct proxy_worker *own = fb_worker_state(client);
 
     own->upstreams->end(client, NULL, FB_TRY_UNUSED);
-    fail(client, 500);
+    fail_session(client, 500);
 }
 
 /* Whether the next server is tried after an unreachable server. */
@@ -82,7 +82,7 @@ static int server_opened(fb_conn *server, void *state)
     assert(!proxy->connected);
     if (proxy_rate_of(client, &conf->upload, &options.rate_from_a) != 0 ||
         proxy_rate_of(client, &conf->download, &options.rate_from_b) != 0) {
-        fail(client, 500);
+        fail_session(client, 500);
         return 0;
     }
     proxy->connected = true;
@@ -93,17 +93,18 @@ static int server_opened(fb_conn *server, void *state)
     return 0;
 }
 
-/* Ends a failed try, and begins the next or ends the session. */
-static void server_failed(fb_conn *server, fb_conn *client, struct proxy *proxy)
+/* Ends a try, and begins the next or ends the session with the status. */
+static void end_failed_try(
+    fb_conn *server, fb_conn *client, struct proxy *proxy, fb_try_end how, uint32_t status)
 {
     const struct proxy_worker *own = fb_worker_state(server);
 
-    own->upstreams->end(client, server, FB_TRY_FAILED);
-    proxy->failed++;
-    if (may_try_again(client, proxy))
+    own->upstreams->end(client, server, how);
+    proxy->failed += how != FB_TRY_UNUSED;
+    if (how == FB_TRY_UNUSED || may_try_again(client, proxy))
         begin_try(client, own, fb_conf_of(client));
     else
-        fail(client, 502);
+        fail_session(client, status);
 }
 
 /* Whether the connect() failed for want of descriptors, memory, or the right to use proxy_bind: no
@@ -120,37 +121,15 @@ static bool is_local_error(const struct proxy_conf *conf, int error)
     return proxy_lacks_port(error) || (conf->bind.n > 0 && error == EAFNOSUPPORT);
 }
 
-/* Connects from the next address of proxy_bind, or tries the next server, or ends the session,
- * where this host cannot reach the server; the server is not to blame. */
-static void server_not_reached(fb_conn *server, fb_conn *client, struct proxy *proxy)
-{
-    const struct proxy_worker *own = fb_worker_state(server);
-    bool has_address = proxy_bind_next(client);
-
-    own->upstreams->end(client, server, has_address ? FB_TRY_UNUSED : FB_TRY_SKIPPED);
-    proxy->failed += !has_address;
-    if (has_address || may_try_again(client, proxy))
-        begin_try(client, own, fb_conf_of(client));
-    else
-        fail(client, 500);
-}
-
-static void note_silence(fb_conn *client)
-{
-    struct proxy_worker *own = fb_worker_state(client);
-
-    own->silent_ms = fb_mono_ms(own->worker);
-}
-
 static void server_closed(fb_conn *server, void *state, fb_reason reason)
 {
     fb_conn *client = state;
     struct proxy *proxy = fb_state_of(client);
-    const struct proxy_worker *own = fb_worker_state(server);
+    struct proxy_worker *own = fb_worker_state(server);
 
     if (proxy->connected) {
         if (fb_received(server) == 0 && fb_received(client) == 0)
-            note_silence(client);
+            own->silent_ms = fb_mono_ms(own->worker);
         own->upstreams->end(client, server, FB_TRY_SERVED);
         return;
     }
@@ -160,15 +139,16 @@ static void server_closed(fb_conn *server, void *state, fb_reason reason)
         own->upstreams->end(client, server, FB_TRY_UNUSED);
         break;
     case FB_NO_MEMORY:
-        give_up(client);
+        give_up_session(client);
         break;
     default:
         if (is_own_error(fb_conf_of(client), fb_error_of(server)))
-            give_up(client);
-        else if (is_local_error(fb_conf_of(client), fb_error_of(server)))
-            server_not_reached(server, client, proxy);
-        else
-            server_failed(server, client, proxy);
+            give_up_session(client);
+        else if (!is_local_error(fb_conf_of(client), fb_error_of(server)))
+            end_failed_try(server, client, proxy, FB_TRY_FAILED, 502);
+        else /* the server is not to blame: another address of proxy_bind, or server, may do */
+            end_failed_try(server, client, proxy,
+                proxy_bind_next(client) ? FB_TRY_UNUSED : FB_TRY_SKIPPED, 500);
     }
 }
 
@@ -214,7 +194,7 @@ static void connect_to(fb_conn *client, const struct proxy_worker *own,
     if (server != NULL)
         return;
     fb_conn_logf(client, FB_LOG_ERROR, "no connection is left for the server");
-    give_up(client);
+    give_up_session(client);
 }
 
 static void follow_choice(fb_conn *client, const struct proxy_worker *own,
@@ -225,10 +205,10 @@ static void follow_choice(fb_conn *client, const struct proxy_worker *own,
         connect_to(client, own, conf, run);
         break;
     case FB_CHOICE_NONE:
-        fail(client, 502);
+        fail_session(client, 502);
         break;
     default:
-        fail(client, 500);
+        fail_session(client, 500);
     }
 }
 
