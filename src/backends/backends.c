@@ -6,7 +6,7 @@
 #include "backends/tries.h"
 #include "backends/trunk.h"
 
-static void check_conn(const struct fb_conn *conn)
+static void check_backend_conn(const struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;
     const struct session_tries *tries =
@@ -33,6 +33,6 @@ const struct session_backends backends_ops = {
     .leave_trunk = trunk_leave,
     .close_all = keepalive_close_all,
     .evict = keepalive_evict,
-    .check_conn = check_conn,
+    .check_conn = check_backend_conn,
     .check = trunk_check_all,
 };

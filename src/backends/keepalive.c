@@ -7,14 +7,10 @@
 #include "session/conn.h"
 #include "session/conn_end.h"
 #include "session/idle.h"
+#include "session/session.h"
 #include "session/timeouts.h"
 
 /* Callbacks of an idle connection: any input or event ends the connection. */
-
-static void idle_opened(struct fb_conn *conn)
-{
-    (void)conn;
-}
 
 static size_t idle_data(struct fb_conn *conn, fb_bytes in)
 {
@@ -27,11 +23,6 @@ static void idle_eof(struct fb_conn *conn, fb_bytes rest)
 {
     (void)rest;
     conn_close(conn);
-}
-
-static void idle_nothing(struct fb_conn *conn)
-{
-    (void)conn;
 }
 
 static void idle_closed(struct fb_conn *conn, fb_reason reason)
@@ -57,10 +48,10 @@ static void idle_describe(
 }
 
 static const struct conn_ops idle_ops = {
-    .opened = idle_opened,
+    .opened = session_ignore,
     .data = idle_data,
     .eof = idle_eof,
-    .writable = idle_nothing,
+    .writable = session_ignore,
     .expired = conn_close,
     .closed = idle_closed,
     .describe = idle_describe,

@@ -16,7 +16,7 @@
 static_assert(sizeof(struct session_tries) <= 72, "a proxied session has become dearer");
 
 /* Works out the key for the group's balancer, which needs a key; -1 without memory. */
-static NOINLINE int find_key(struct fb_conn *client, struct choice *choice)
+static NOINLINE int find_balance_key(struct fb_conn *client, struct choice *choice)
 {
     const struct template *key = choice->upstream->balance.key;
     struct choice_more *more = choice_make_more(choice);
@@ -43,7 +43,7 @@ static inline struct session_tries *begin_in(struct fb_conn *client, struct upst
     tries->ended = NULL;
     choice_begin(&tries->choice, upstream);
     container_of(session, struct session_client, session)->tries = tries;
-    if (likely(upstream->balance.key == NULL || find_key(client, &tries->choice) == 0))
+    if (likely(upstream->balance.key == NULL || find_balance_key(client, &tries->choice) == 0))
         return tries;
     tries_clear(session);
     return NULL;
@@ -106,30 +106,22 @@ static const struct session_try *running_try(
     return out;
 }
 
-const struct session_try *tries_first(
-    const struct session_tries *tries, struct session_try *running)
-{
-    return tries->ended != NULL ? tries->ended : running_try(tries, running);
-}
-
 const struct session_try *tries_next(
     const struct session_tries *tries, const struct session_try *run, struct session_try *running)
 {
-    if (run == running)
-        return NULL;
-    return run->next != NULL ? run->next : running_try(tries, running);
+    const struct session_try *next = run != NULL ? run->next : tries->ended;
+
+    return next != NULL || run == running ? next : running_try(tries, running);
 }
 
 /* Returns the latest try, or NULL; *running as above. */
 static const struct session_try *last_try(
     const struct session_tries *tries, struct session_try *running)
 {
-    const struct session_try *last = NULL, *next = tries_first(tries, running);
+    const struct session_try *last = NULL, *next;
 
-    while (next != NULL) {
+    while ((next = tries_next(tries, last, running)) != NULL)
         last = next;
-        next = tries_next(tries, last, running);
-    }
     return last;
 }
 

@@ -38,9 +38,7 @@ static inline struct session_tries *tries_of(const struct fb_conn *client)
     return session != NULL ? session_tries_of(session) : NULL;
 }
 
-/* Return the first try and the next, or NULL; the running try is filled in in *running. */
-const struct session_try *tries_first(
-    const struct session_tries *tries, struct session_try *running);
+/* Returns the try after `run`, or the first of NULL; *running is filled in with the running try. */
 const struct session_try *tries_next(
     const struct session_tries *tries, const struct session_try *run, struct session_try *running);
 

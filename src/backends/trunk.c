@@ -9,7 +9,7 @@
 
 #define TRUNK_KIND KIND('T', 'r', 'u', 'n')
 
-static int compare_numbers(uintptr_t a, uintptr_t b)
+static int compare_words(uintptr_t a, uintptr_t b)
 {
     return (a > b) - (a < b);
 }
@@ -17,7 +17,7 @@ static int compare_numbers(uintptr_t a, uintptr_t b)
 static int compare_locals(const struct address *a, const struct address *b)
 {
     if (a->length == 0 || b->length == 0)
-        return compare_numbers(a->length, b->length);
+        return compare_words(a->length, b->length);
     return address_compare(a, b);
 }
 
@@ -26,15 +26,15 @@ static int compare_trunks(const struct trunk *a, const struct trunk *b)
     int result = address_compare(&a->target.address, &b->target.address);
 
     if (result == 0)
-        result = compare_numbers((uintptr_t)a->ops, (uintptr_t)b->ops);
+        result = compare_words((uintptr_t)a->ops, (uintptr_t)b->ops);
     if (result == 0)
         result = compare_locals(&a->local, &b->local);
     if (result == 0)
-        result = compare_numbers((uintptr_t)a->receive_buffer, (uintptr_t)b->receive_buffer);
+        result = compare_words((uintptr_t)a->receive_buffer, (uintptr_t)b->receive_buffer);
     if (result == 0)
-        result = compare_numbers(a->flags, b->flags);
+        result = compare_words(a->flags, b->flags);
     if (result == 0)
-        result = compare_numbers(a->key_n, b->key_n);
+        result = compare_words(a->key_n, b->key_n);
     return result != 0 || a->key_n == 0 ? result : memcmp(a->key, b->key, a->key_n);
 }
 

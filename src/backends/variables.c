@@ -28,7 +28,7 @@ enum {
 };
 
 /* Writes the number of a try that the list has. */
-static int write_item(char *p, size_t size, uint64_t list, const struct session_try *run)
+static int write_try_item(char *p, size_t size, uint64_t list, const struct session_try *run)
 {
     uint32_t early = list == LIST_CONNECT_TIMES ? run->connected_ms : run->first_byte_ms;
 
@@ -56,7 +56,7 @@ static int get_tries_list(
     char *text;
 
     assert(variable->number <= LIST_RECEIVED);
-    first = tries != NULL ? tries_first(tries, &running) : NULL;
+    first = tries != NULL ? tries_next(tries, NULL, &running) : NULL;
     if (first == NULL)
         return 0;
     for (run = first; run != NULL; run = tries_next(tries, run, &running))
@@ -71,7 +71,7 @@ static int get_tries_list(
             memcpy(text + used, ", ", 2);
             used += 2;
         }
-        length = write_item(text + used, size - used, variable->number, run);
+        length = write_try_item(text + used, size - used, variable->number, run);
         assert(length >= 0 && (size_t)length + 2 < size - used);
         used += (size_t)length;
     }

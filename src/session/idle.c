@@ -81,7 +81,7 @@ static void log_shortage(struct stream *stream, const char *what)
     log_write(stream->net.log, LEVEL_WARN, 0, "%s, idle connections are closed", what);
 }
 
-static void reclaim_idle(struct fb_conn *conn)
+static void close_reclaimed(struct fb_conn *conn)
 {
     conn_log(conn, LEVEL_INFO, 0, "an idle connection is closed to make room");
     counters_add(conn->net->counters, COUNTER_RECLAIMED, 1);
@@ -112,7 +112,7 @@ unsigned idle_reclaim(struct stream *stream, const struct fb_conn *user, const c
             continue;
         if (n++ == 0)
             log_shortage(stream, what);
-        reclaim_idle(conn);
+        close_reclaimed(conn);
     }
     return n;
 }

@@ -57,8 +57,9 @@ void session_record_reset(struct session_conn *session)
 
     CHECK_KIND(record, SESSION_RECORD_KIND);
     while ((part = *at) != NULL) {
-        if (part->kind->left != NULL) {
-            part->kind->left(part);
+        if (part->kind->stays || part->kind->left != NULL) {
+            if (!part->kind->stays)
+                part->kind->left(part);
             at = &part->next;
             continue;
         }
@@ -107,9 +108,4 @@ void *session_part_of(const struct fb_conn *conn, const struct session_part_kind
     while (part != NULL && part->kind != kind)
         part = part->next;
     return part;
-}
-
-void session_part_stays(struct session_part *part)
-{
-    (void)part;
 }

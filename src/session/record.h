@@ -20,6 +20,7 @@ struct session_part {
 struct session_part_kind {
     /* Forgets a server, before the next server gets the client; NULL: the part ends then. */
     void (*left)(struct session_part *part);
+    bool stays; /* there is nothing to forget */
     /* Gives back the part's memory beyond the session's; NULL: nothing. */
     void (*ended)(struct fb_conn *conn, struct session_part *part);
 };
@@ -70,5 +71,3 @@ void session_part_add(
     struct session_record *record, struct session_part *part, const struct session_part_kind *kind);
 /* Returns the room's struct of the kind in the connection's session, or NULL. */
 void *session_part_of(const struct fb_conn *conn, const struct session_part_kind *kind);
-/* The `left` of a part with nothing to forget. */
-void session_part_stays(struct session_part *part);

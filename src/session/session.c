@@ -317,7 +317,7 @@ static void session_unwritable(struct fb_conn *conn)
 }
 
 /* Runs the phase of the log. */
-static NOINLINE void note_end(struct fb_conn *conn, fb_reason reason)
+static NOINLINE void note_session_end(struct fb_conn *conn, fb_reason reason)
 {
     const struct phase_handler *handler = session_server_of(conn)->after;
 
@@ -338,7 +338,7 @@ void session_closed(struct fb_conn *conn, fb_reason reason)
     if (session_log_wants(conn, LEVEL_INFO))
         session_log_end(conn, reason);
     if (server->after != NULL && !conn->outgoing)
-        note_end(conn, reason);
+        note_session_end(conn, reason);
     if (unlikely(reason == FB_PIPE_BROKEN) && server->protocol->api < 4)
         reason = FB_ABORTED; /* API 3 lacks FB_PIPE_BROKEN */
     if (unlikely(conn->outgoing && conn->session_phase == SESSION_NEW) && net_is_full(conn->net))
@@ -352,6 +352,11 @@ void session_closed(struct fb_conn *conn, fb_reason reason)
         net_reserve(conn->net, -1);
     if (conn->session != NULL)
         session_conn_free(conn);
+}
+
+void session_ignore(struct fb_conn *conn)
+{
+    (void)conn;
 }
 
 void session_failed(struct fb_conn *conn, int error)

@@ -16,7 +16,8 @@ void session_serve(struct fb_conn *conn);
 
 /* Callbacks of a connection owned by a struct binding. */
 extern const struct conn_ops session_conn_ops;
-/* Callbacks of a binding->ops of a room above, too. */
+/* Callbacks of operations of rooms above, too; session_ignore() ignores an event. */
+void session_ignore(struct fb_conn *conn);
 void session_closed(struct fb_conn *conn, fb_reason reason);
 void session_failed(struct fb_conn *conn, int error);
 void session_describe(const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT]);

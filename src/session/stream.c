@@ -161,7 +161,7 @@ static void check_kept(const struct fb_conn *conn, const struct session_conn *se
     assert(!conn_is_active(conn) || conn->limited);
 }
 
-static void check_conn(const struct fb_conn *conn)
+static void check_session_conn(const struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;
 
@@ -202,7 +202,7 @@ void session_check_all(const struct stream *stream)
 
     net_check(&stream->net);
     while ((conn = net_next_conn(&stream->net, &index)) != NULL) {
-        check_conn(conn);
+        check_session_conn(conn);
         keepalive_n += session_is_keepalive(conn);
         idle_n += conn->idle;
         reserved += conn_is_owned(conn) && session_keeps_slot(conn);

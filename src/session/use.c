@@ -90,13 +90,13 @@ void session_timer_cancel(struct fb_conn *conn, uint32_t id)
 
 /* ---- Names ---- */
 
-static int compare_names(const struct session_use *a, const struct session_use *b)
+static int compare_uses(const struct session_use *a, const struct session_use *b)
 {
     return (a->name > b->name) - (a->name < b->name);
 }
 
 RB_GENERATE_INTERNAL(
-    session_names, session_use, named, compare_names, static __attribute__((unused)))
+    session_names, session_use, named, compare_uses, static __attribute__((unused)))
 
 static uint64_t round_of(const struct stream *stream, unsigned round, uint64_t half)
 {
@@ -119,7 +119,7 @@ static uint64_t permute(const struct stream *stream, uint64_t number, bool back)
     return right << HALF_BITS | left;
 }
 
-static uint64_t next_name(struct stream *stream)
+static uint64_t next_session_name(struct stream *stream)
 {
     uint64_t name;
 
@@ -137,7 +137,7 @@ uint64_t session_name(struct fb_conn *conn)
     if (use == NULL)
         return 0;
     if (use->name == 0) {
-        use->name = next_name(stream);
+        use->name = next_session_name(stream);
         RB_INSERT(session_names, &stream->named, use);
     }
     assert(use->name >= SESSION_NAME_LEAST);

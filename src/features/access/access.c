@@ -28,12 +28,13 @@ static bool rule_is_for(const struct access_rule *rule, sa_family_t family)
 }
 
 /* Adds a rule to the tree; of two rules for a block the earlier holds. -1 without memory. */
-static int add_rule(struct geo_tree *tree, const struct access_rule *rule, uint32_t number)
+static int add_access_rule(struct geo_tree *tree, const struct access_rule *rule, uint32_t number)
 {
     const struct address *address = &rule->block.address;
     struct geo_address first = { 0, 0 };
     unsigned bits = tree->is_v6 ? 128 : 32;
-    uint32_t text = number << 1 | rule->allows, old;
+    uint32_t text = number << 1 | rule->allows;
+    struct geo_range other;
     enum geo_added added;
 
     if (address->any.sa_family != AF_UNSPEC) {
@@ -42,9 +43,9 @@ static int add_rule(struct geo_tree *tree, const struct access_rule *rule, uint3
         bits -= rule->block.bits;
     }
     assert(geo_address_compare(first, geo_address_fill(first, bits, false)) == 0);
-    added = geo_tree_add_network(tree, first, geo_address_fill(first, bits, true), text, &old);
+    added = geo_tree_add(tree, first, geo_address_fill(first, bits, true), text, &other);
     if (added == GEO_REPLACED)
-        geo_tree_add_network(tree, first, geo_address_fill(first, bits, true), old, &text);
+        geo_tree_add(tree, first, geo_address_fill(first, bits, true), other.text, &other);
     return added == GEO_NO_MEMORY ? -1 : 0;
 }
 
@@ -61,7 +62,7 @@ static int build_table(struct arena *arena, const struct access_rules *rules, sa
 
     STAILQ_FOREACH (rule, rules, link)
         if (rc == 0 && rule_is_for(rule, family))
-            rc = add_rule(&tree, rule, n++);
+            rc = add_access_rule(&tree, rule, n++);
     if (rc == 0 && n > 0)
         rc = geo_tree_finish(&tree, ALLOWED, arena, table);
     arena_destroy(&tree.arena);

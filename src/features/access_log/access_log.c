@@ -45,7 +45,7 @@ static struct log *log_of(const struct access_buffer *buffer)
 
 /* Says how many lines were lost: with the first, then once a minute, and when lines are accepted
  * again. `path` is what could not be opened, or NULL. */
-static COLD void report_lost(struct access_buffer *buffer, int error, const char *path)
+static COLD void report_lost_lines(struct access_buffer *buffer, int error, const char *path)
 {
     struct log_target *target = buffer->file->target;
     uint64_t now = buffer->logs->stream->net.loop.clock.mono_ms, n = target->lost;
@@ -81,15 +81,15 @@ static void put_lines(
         target->lost = 0;
     }
     if (taken)
-        report_lost(buffer, 0, NULL);
+        report_lost_lines(buffer, 0, NULL);
     else
-        report_lost(buffer, errno != 0 ? errno : ENOSPC, NULL); /* 0: a part was accepted */
+        report_lost_lines(buffer, errno != 0 ? errno : ENOSPC, NULL); /* 0: a part was accepted */
 }
 
 static void lose_lines(struct access_buffer *buffer, unsigned lines, int error)
 {
     buffer->file->target->lost += lines;
-    report_lost(buffer, error, NULL);
+    report_lost_lines(buffer, error, NULL);
 }
 
 static void write_lines(struct access_buffer *buffer, const char *bytes, size_t n, unsigned count)
@@ -237,7 +237,7 @@ static void write_to(struct access_buffer *buffer, struct access_cache *cache, c
         target = NULL;
     if (target == NULL) {
         buffer->file->target->lost++;
-        report_lost(buffer, errno, path);
+        report_lost_lines(buffer, errno, path);
         return;
     }
     put_lines(buffer, target, lines);
@@ -260,7 +260,7 @@ static void write_by_path(
         write_to(buffer, cache_of(buffer->logs, conn), path, &lines);
 }
 
-static bool is_wanted(struct fb_conn *conn, const struct access_log *log)
+static bool log_is_wanted(struct fb_conn *conn, const struct access_log *log)
 {
     struct value value;
 
@@ -277,7 +277,7 @@ unsigned access_log_run(struct fb_conn *conn, const void *arg)
     for (const struct access_log *log = arg; log != NULL; log = log->next) {
         struct access_buffer *buffer = &logs->buffers[log->file->index];
 
-        if (!is_wanted(conn, log))
+        if (!log_is_wanted(conn, log))
             continue;
         if (log->file->path != NULL)
             write_by_path(buffer, conn, log);
@@ -375,7 +375,7 @@ void access_log_close(struct stream *stream, const struct cycle *cycle)
 
         buffer->said_ms = 0;
         if (buffer->file->target->lost > 0)
-            report_lost(buffer, 0, NULL);
+            report_lost_lines(buffer, 0, NULL);
         if (buffer->bytes != NULL)
             memory_release(memory, buffer->bytes);
     }

@@ -117,7 +117,7 @@ void access_cache_destroy(struct access_cache **cache)
 }
 
 /* Adds a closed file, perhaps in the place of the longest unused; NULL without memory. */
-static struct cached_file *add_file(struct access_cache *cache, const char *path)
+static struct cached_file *add_cached_file(struct access_cache *cache, const char *path)
 {
     size_t n = strlen(path) + 1;
     struct cached_file *file;
@@ -163,7 +163,7 @@ struct log_target *access_cache_open(struct access_cache *cache, const char *pat
 
     file = RB_FIND(cached_files, &cache->files, &wanted);
     if (file == NULL) {
-        file = add_file(cache, path);
+        file = add_cached_file(cache, path);
     } else {
         TAILQ_REMOVE(&cache->list, file, link);
         TAILQ_INSERT_HEAD(&cache->list, file, link);

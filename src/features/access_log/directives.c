@@ -77,7 +77,7 @@ RB_GENERATE_INTERNAL(access_destinations, access_destination, node, compare_log_
     static __attribute__((unused)))
 
 /* The target of a path with variables only counts: workers open what the path leads to. */
-static struct access_file *add_file(
+static struct access_file *add_log_file(
     struct apply *apply, const struct log_target *target, const struct access_path *path)
 {
     struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
@@ -139,7 +139,7 @@ static struct access_file *share_file(struct apply *apply, const struct log_targ
     struct access_destination *found, *destination;
 
     if (target->syslog != NULL) /* a different tag or severity may be a different log */
-        return add_file(apply, target, NULL);
+        return add_log_file(apply, target, NULL);
     destination = apply_alloc(apply, sizeof(*destination));
     if (destination == NULL)
         return NULL;
@@ -147,7 +147,7 @@ static struct access_file *share_file(struct apply *apply, const struct log_targ
     found = RB_INSERT(access_destinations, &conf->destinations, destination);
     if (found == NULL) {
         found = destination;
-        found->file = add_file(apply, target, NULL);
+        found->file = add_log_file(apply, target, NULL);
     }
     return found->file;
 }
@@ -166,7 +166,7 @@ static bool is_straight(const char *path)
 }
 
 /* Returns the directory in front of all names with variables; NULL after a report. */
-static const char *directory_of(
+static const char *path_directory(
     struct apply *apply, const struct conf_directive *directive, const char *text)
 {
     size_t n = strcspn(text, "$");
@@ -210,9 +210,9 @@ static int set_variable_path(struct apply *apply, const struct conf_directive *d
         .escape = LOG_ESCAPE_PATH, .parts = template->parts, .part_n = template->part_n
     };
     path->word = word;
-    path->directory = directory_of(apply, directive, text);
+    path->directory = path_directory(apply, directive, text);
     target.path = text;
-    file = path->directory == NULL ? NULL : add_file(apply, &target, path);
+    file = path->directory == NULL ? NULL : add_log_file(apply, &target, path);
     if (file == NULL)
         return -1;
     needs_add_log_directory(apply, path->directory);

@@ -221,7 +221,8 @@ static int set_escape(
 }
 
 /* Appends the parts of a string; -1 after a report. */
-static int add_string(struct apply *apply, const struct conf_word *word, struct line_format *format)
+static int add_format_string(
+    struct apply *apply, const struct conf_word *word, struct line_format *format)
 {
     const struct template *template = template_of(apply, word, word->text);
     struct template_part *parts;
@@ -286,7 +287,7 @@ int log_format_set(struct apply *apply, const struct conf_directive *directive, 
         first = 2;
     }
     for (unsigned i = first; i < directive->arg_n && format->parts != NULL; i++)
-        if (add_string(apply, &directive->args[i], format) == -1)
+        if (add_format_string(apply, &directive->args[i], format) == -1)
             return -1;
     return 0;
 }

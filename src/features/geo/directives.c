@@ -108,34 +108,12 @@ static int read_span(struct geo_reading *reading, const struct conf_word *word, 
 static void delete_span(struct geo_reading *reading, const struct conf_directive *entry)
 {
     struct span span;
-    bool was;
 
     if (read_span(reading, &entry->args[0], &span) == -1)
         return;
-    was = reading->ranges ? geo_tree_delete_range(span.tree, span.first, span.last)
-                          : geo_tree_delete_network(span.tree, span.first, span.last);
-    if (!was)
+    if (!geo_tree_delete(span.tree, span.first, span.last))
         report_warn(report_of(reading), span.word, "no %s \"%s\" to delete",
             reading->ranges ? "address range" : "network", span.word->text);
-}
-
-static void add_network(struct geo_reading *reading, const struct span *span, uint32_t text)
-{
-    uint32_t old;
-
-    switch (geo_tree_add_network(span->tree, span->first, span->last, text, &old)) {
-    case GEO_REPLACED:
-        report_warn(report_of(reading), span->word,
-            "duplicate network \"%s\", value: \"%s\", old value: \"%s\"", span->word->text,
-            text_of(reading, text), text_of(reading, old));
-        break;
-    case GEO_NO_MEMORY:
-        fail_memory(reading);
-        break;
-    case GEO_ADDED:
-    case GEO_OVERLAPS:
-        break;
-    }
 }
 
 /* Writes an address as text. */
@@ -152,16 +130,17 @@ static const char *format_address(
     return inet_ntop(AF_INET, bytes + 12, text, INET6_ADDRSTRLEN);
 }
 
-static void add_range(struct geo_reading *reading, const struct span *span, uint32_t text)
+static void add_span(struct geo_reading *reading, const struct span *span, uint32_t text)
 {
     char first[INET6_ADDRSTRLEN], last[INET6_ADDRSTRLEN];
     struct geo_range other = { .text = text };
 
-    switch (geo_tree_add_range(span->tree, span->first, span->last, text, &other)) {
+    switch (geo_tree_add(span->tree, span->first, span->last, text, &other)) {
     case GEO_REPLACED:
         report_warn(report_of(reading), span->word,
-            "duplicate range \"%s\", value: \"%s\", old value: \"%s\"", span->word->text,
-            text_of(reading, text), text_of(reading, other.text));
+            "duplicate %s \"%s\", value: \"%s\", old value: \"%s\"",
+            reading->ranges ? "range" : "network", span->word->text, text_of(reading, text),
+            text_of(reading, other.text));
         break;
     case GEO_OVERLAPS:
         report_error(report_of(reading), span->word, "range \"%s\" overlaps \"%s-%s\"",
@@ -177,7 +156,7 @@ static void add_range(struct geo_reading *reading, const struct span *span, uint
 }
 
 /* Reads the default: the network of all addresses, in every family. */
-static void read_default(struct geo_reading *reading, const struct conf_directive *entry)
+static void read_geo_default(struct geo_reading *reading, const struct conf_directive *entry)
 {
     uint32_t text = entries_add_text(&reading->entries, &entry->args[0], false);
 
@@ -198,7 +177,7 @@ static void read_default(struct geo_reading *reading, const struct conf_directiv
             .tree = tree_of(reading, family),
             .last = geo_address_fill(none, family == 6 ? 128 : 32, true) };
 
-        add_network(reading, &all, text);
+        add_span(reading, &all, text);
     }
 }
 
@@ -209,10 +188,10 @@ static void begin_ranges(struct geo_reading *reading, const struct conf_directiv
     if (reading->begun && !reading->ranges)
         report_error(report_of(reading), &entry->name,
             "the \"ranges\" directive must be the first directive inside \"geo\" block");
-    reading->ranges = true;
+    reading->ranges = reading->v4.disjoint = reading->v6.disjoint = true;
 }
 
-static void read_entry(struct entries *entries, const struct conf_directive *entry)
+static void read_geo_entry(struct entries *entries, const struct conf_directive *entry)
 {
     struct geo_reading *reading = container_of(entries, struct geo_reading, entries);
     struct span span;
@@ -225,7 +204,7 @@ static void read_entry(struct entries *entries, const struct conf_directive *ent
     if (!entries_have(entries, entry, 1))
         return;
     if (strcmp(entry->name.text, "default") == 0) {
-        read_default(reading, entry);
+        read_geo_default(reading, entry);
         return;
     }
     if (strcmp(entry->name.text, "delete") == 0) {
@@ -233,16 +212,12 @@ static void read_entry(struct entries *entries, const struct conf_directive *ent
         return;
     }
     text = entries_add_text(entries, &entry->args[0], false);
-    if (text == MAP_NONE || read_span(reading, &entry->name, &span) == -1)
-        return;
-    if (reading->ranges)
-        add_range(reading, &span, text);
-    else
-        add_network(reading, &span, text);
+    if (text != MAP_NONE && read_span(reading, &entry->name, &span) == 0)
+        add_span(reading, &span, text);
 }
 
 /* Reads the block into trees, and makes tables of them; -1 after a report. */
-static int read_block(struct geo_reading *reading, struct geo *geo)
+static int read_geo_block(struct geo_reading *reading, struct geo *geo)
 {
     const struct conf_word nothing = { .text = "" };
     struct arena *arena = reading->entries.apply->cycle->arena;
@@ -257,7 +232,7 @@ static int read_block(struct geo_reading *reading, struct geo *geo)
     return geo->texts == NULL ? -1 : 0;
 }
 
-static const struct variable *find_source(
+static const struct variable *find_geo_source(
     struct apply *apply, const struct conf_directive *directive)
 {
     static const char usual[] = "remote_addr";
@@ -271,7 +246,10 @@ static int geo_set(struct apply *apply, const struct conf_directive *directive, 
 {
     struct geo *geo = apply_alloc(apply, sizeof(*geo));
     struct geo_reading reading = {
-        .entries = { .apply = apply, .directive = directive, .includes = true, .each = read_entry },
+        .entries = { .apply = apply,
+            .directive = directive,
+            .includes = true,
+            .each = read_geo_entry },
         .arena = entries_arena(apply),
         .v6.is_v6 = true,
     };
@@ -284,9 +262,9 @@ static int geo_set(struct apply *apply, const struct conf_directive *directive, 
         arena_destroy(&reading.arena);
         return -1;
     }
-    geo->source = find_source(apply, directive);
+    geo->source = find_geo_source(apply, directive);
     variable = template_define(apply, &directive->args[directive->arg_n - 1]);
-    if (read_block(&reading, geo) == 0 && geo->source != NULL && variable != NULL) {
+    if (read_geo_block(&reading, geo) == 0 && geo->source != NULL && variable != NULL) {
         variable->get = geo_get;
         variable->arg = geo;
         variable->flags = VARIABLE_CHANGEABLE;

@@ -39,7 +39,7 @@ static bool is_aligned(const struct geo_tree *tree, struct geo_address address)
     return !tree->is_v6 && (address.low & ((1U << BLOCK_BITS) - 1)) == 0;
 }
 
-static int insert(
+static int insert_range(
     struct geo_tree *tree, struct geo_address first, struct geo_address last, uint32_t text)
 {
     struct geo_range *range = arena_alloc(tree->arena, sizeof(*range));
@@ -60,22 +60,21 @@ static void drop(struct geo_tree *tree, struct geo_range *range)
     tree->n--;
 }
 
-enum geo_added geo_tree_add_network(struct geo_tree *tree, struct geo_address first,
-    struct geo_address last, uint32_t text, uint32_t *old)
+static enum geo_added add_network(struct geo_tree *tree, struct geo_address first,
+    struct geo_address last, uint32_t text, struct geo_range *other)
 {
     struct geo_range wanted = { .first = first, .last = last };
     struct geo_range *same = RB_FIND(geo_ranges, &tree->ranges, &wanted);
 
     if (same == NULL)
-        return insert(tree, first, last, text) == -1 ? GEO_NO_MEMORY : GEO_ADDED;
+        return insert_range(tree, first, last, text) == -1 ? GEO_NO_MEMORY : GEO_ADDED;
     assert(geo_address_compare(same->last, last) == 0);
-    *old = same->text;
+    *other = *same;
     same->text = text;
     return GEO_REPLACED;
 }
 
-bool geo_tree_delete_network(
-    struct geo_tree *tree, struct geo_address first, struct geo_address last)
+static bool delete_network(struct geo_tree *tree, struct geo_address first, struct geo_address last)
 {
     struct geo_range wanted = { .first = first, .last = last };
     struct geo_range *same = RB_FIND(geo_ranges, &tree->ranges, &wanted);
@@ -86,7 +85,7 @@ bool geo_tree_delete_network(
 }
 
 /* Returns the first range with an address from `first` on, or NULL. */
-static struct geo_range *first_from(struct geo_tree *tree, struct geo_address first)
+static struct geo_range *range_from(struct geo_tree *tree, struct geo_address first)
 {
     struct geo_range wanted = { .first = first, .last = last_of(true) };
     struct geo_range *next = RB_NFIND(geo_ranges, &tree->ranges, &wanted);
@@ -124,7 +123,7 @@ static int cut(struct geo_tree *tree, struct geo_range *range, struct geo_addres
 
     assert(geo_address_compare(whole.last, first) >= 0 && begins_by(range, last));
     if (geo_address_compare(whole.last, last) > 0 &&
-        insert(tree, behind(last), whole.last, whole.text) == -1)
+        insert_range(tree, behind(last), whole.last, whole.text) == -1)
         return -1;
     if (geo_address_compare(whole.first, first) < 0)
         range->last = before(first); /* stays in its place: the ranges are disjoint */
@@ -138,7 +137,7 @@ static enum geo_added look_for_other(struct geo_tree *tree, struct geo_address f
     struct geo_address last, struct geo_range *other)
 {
     enum geo_added result = GEO_ADDED;
-    struct geo_range *range = first_from(tree, first);
+    struct geo_range *range = range_from(tree, first);
 
     for (; begins_by(range, last); range = RB_NEXT(geo_ranges, &tree->ranges, range)) {
         if (geo_address_compare(range->first, first) == 0 &&
@@ -154,11 +153,11 @@ static enum geo_added look_for_other(struct geo_tree *tree, struct geo_address f
     return result;
 }
 
-enum geo_added geo_tree_add_range(struct geo_tree *tree, struct geo_address first,
+static enum geo_added add_range(struct geo_tree *tree, struct geo_address first,
     struct geo_address last, uint32_t text, struct geo_range *other)
 {
     enum geo_added result = look_for_other(tree, first, last, other);
-    struct geo_range *range = first_from(tree, first), *next;
+    struct geo_range *range = range_from(tree, first), *next;
     struct geo_address at = first;
 
     assert(geo_address_compare(first, last) <= 0 && text != MAP_NONE);
@@ -172,17 +171,17 @@ enum geo_added geo_tree_add_range(struct geo_tree *tree, struct geo_address firs
             continue;
         }
         if (geo_address_compare(at, range->first) < 0 &&
-            insert(tree, at, before(range->first), text) == -1)
+            insert_range(tree, at, before(range->first), text) == -1)
             return GEO_NO_MEMORY;
         if (geo_address_compare(range->last, last) == 0)
             return result;
         at = behind(range->last);
     }
-    return insert(tree, at, last, text) == -1 ? GEO_NO_MEMORY : result;
+    return insert_range(tree, at, last, text) == -1 ? GEO_NO_MEMORY : result;
 }
 
 /* Whether range and addresses are, in every common block, equal. */
-static bool is_same(const struct geo_tree *tree, const struct geo_range *range,
+static bool blocks_are_equal(const struct geo_tree *tree, const struct geo_range *range,
     struct geo_address first, struct geo_address last)
 {
     int begins = geo_address_compare(range->first, first);
@@ -192,15 +191,16 @@ static bool is_same(const struct geo_tree *tree, const struct geo_range *range,
            (ends == 0 || is_aligned(tree, behind(ends > 0 ? last : range->last)));
 }
 
-bool geo_tree_delete_range(struct geo_tree *tree, struct geo_address first, struct geo_address last)
+static bool delete_range(struct geo_tree *tree, struct geo_address first, struct geo_address last)
 {
-    struct geo_range *from = first_from(tree, first), *range = from, *next;
+    struct geo_range *from = range_from(tree, first), *range = from, *next;
     struct geo_address at = first;
     bool whole = false;
 
     assert(geo_address_compare(first, last) <= 0);
     for (; begins_by(range, last); range = RB_NEXT(geo_ranges, &tree->ranges, range)) {
-        if (geo_address_compare(range->first, at) > 0 || !is_same(tree, range, first, last))
+        if (geo_address_compare(range->first, at) > 0 ||
+            !blocks_are_equal(tree, range, first, last))
             return false;
         whole = geo_address_compare(range->last, last) >= 0;
         at = behind(range->last);
@@ -211,6 +211,17 @@ bool geo_tree_delete_range(struct geo_tree *tree, struct geo_address first, stru
             return false;
     }
     return whole;
+}
+
+enum geo_added geo_tree_add(struct geo_tree *tree, struct geo_address first,
+    struct geo_address last, uint32_t text, struct geo_range *other)
+{
+    return (tree->disjoint ? add_range : add_network)(tree, first, last, text, other);
+}
+
+bool geo_tree_delete(struct geo_tree *tree, struct geo_address first, struct geo_address last)
+{
+    return (tree->disjoint ? delete_range : delete_network)(tree, first, last);
 }
 
 /* Nested networks: at most one for a number of bits. */

@@ -23,26 +23,21 @@ struct geo_tree {
     RB_HEAD(geo_ranges, geo_range) ranges;
     struct arena *arena; /* memory of its ranges */
     bool is_v6;
+    bool disjoint;    /* of ranges; else of networks */
     bool least_holds; /* the least text of the networks around an address, else the innermost's */
     uint32_t n;
 };
 
 enum geo_added { GEO_ADDED, GEO_REPLACED, GEO_OVERLAPS, GEO_NO_MEMORY };
 
-/* Adds a network; *old is the replaced text of an equal network. */
-enum geo_added geo_tree_add_network(struct geo_tree *tree, struct geo_address first,
-    struct geo_address last, uint32_t text, uint32_t *old);
-/* Adds a range. Addresses shared with an older range go to the newer range if it lies within the
- * older, and stay with the older range if that lies within the newer. As nginx does, which stores
- * ranges in blocks of 65,536 addresses of IPv4, each block is compared alone. *other is the
- * replaced range, or a range that overlaps only partly. */
-enum geo_added geo_tree_add_range(struct geo_tree *tree, struct geo_address first,
+/* Adds a network, or a range. Addresses shared with an older range go to the newer range if it lies
+ * within the older, and stay with the older range if that lies within the newer. As nginx does,
+ * which stores ranges in blocks of 65,536 addresses of IPv4, each block is compared alone. *other
+ * is what was replaced, or a range that overlaps only partly. */
+enum geo_added geo_tree_add(struct geo_tree *tree, struct geo_address first,
     struct geo_address last, uint32_t text, struct geo_range *other);
 /* Deletes an equal network, or ranges of the same blocks; returns whether there was any. */
-bool geo_tree_delete_network(
-    struct geo_tree *tree, struct geo_address first, struct geo_address last);
-bool geo_tree_delete_range(
-    struct geo_tree *tree, struct geo_address first, struct geo_address last);
+bool geo_tree_delete(struct geo_tree *tree, struct geo_address first, struct geo_address last);
 /* Makes a table in the arena, with the text `outside` beside all ranges; -1 without memory. */
 int geo_tree_finish(
     struct geo_tree *tree, uint32_t outside, struct arena *arena, struct geo_table *table);

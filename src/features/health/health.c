@@ -124,7 +124,7 @@ static const struct upstream_check *add_check(struct apply *apply, const struct 
 }
 
 /* Looks up the needs of the check; -1 after a report. */
-static int find_parts(struct apply *apply, const struct health_use *use)
+static int find_check_parts(struct apply *apply, const struct health_use *use)
 {
     const struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
     const struct upstream *upstream = use->upstream->upstream;
@@ -166,7 +166,7 @@ static void health_bind(struct apply *apply, struct scope *stream)
     if (apply->report->error_n > 0)
         return;
     STAILQ_FOREACH (use, &conf->uses, link) {
-        if (find_parts(apply, use) == -1)
+        if (find_check_parts(apply, use) == -1)
             continue;
         use->handle->upstream = use->upstream->upstream;
         use->handle->check = add_check(apply, use);

@@ -79,7 +79,8 @@ static int digit_of(char c)
 }
 
 /* Copies a text with escapes like "\x80" for a byte; -1 after a report. */
-static int read_bytes(struct apply *apply, const struct conf_word *word, struct match_bytes *bytes)
+static int read_match_bytes(
+    struct apply *apply, const struct conf_word *word, struct match_bytes *bytes)
 {
     const char *text = word->text;
     char *p = apply_alloc(apply, strlen(text) + 1);
@@ -134,7 +135,7 @@ static void read_regex(
             apply->report, word + 1, "invalid regular expression \"%s\": %s", word[1].text, error);
 }
 
-static void read_entry(struct entries *entries, const struct conf_directive *entry)
+static void read_match_entry(struct entries *entries, const struct conf_directive *entry)
 {
     struct match *match = container_of(entries, struct match_reading, entries)->match;
     struct conf_report *report = entries->apply->report;
@@ -149,7 +150,7 @@ static void read_entry(struct entries *entries, const struct conf_directive *ent
     else if (!is_send && entry->arg_n == 2)
         read_regex(entries->apply, match, &entry->args[0], entry->args[1].text);
     else if (entries_have(entries, entry, 1))
-        read_bytes(entries->apply, &entry->args[0], is_send ? &match->send : &match->expect);
+        read_match_bytes(entries->apply, &entry->args[0], is_send ? &match->send : &match->expect);
 }
 
 int match_set(struct apply *apply, const struct conf_directive *directive, void *field)
@@ -158,7 +159,7 @@ int match_set(struct apply *apply, const struct conf_directive *directive, void 
     struct match_list *list = &conf->matches;
     struct match *match = apply_alloc(apply, sizeof(*match));
     struct match_reading reading = {
-        .entries = { .apply = apply, .directive = directive, .each = read_entry },
+        .entries = { .apply = apply, .directive = directive, .each = read_match_entry },
         .match = match,
     };
 

@@ -27,7 +27,7 @@
 #define LIMIT_VERSION 1
 
 /* Returns the zone of that name, made where there is none; NULL after a report. */
-static struct limit_zone *find_zone(struct apply *apply, const char *name, size_t n)
+static struct limit_zone *find_limit_zone(struct apply *apply, const char *name, size_t n)
 {
     struct limit_conf *conf = feature_conf(apply, FEATURE_LIMIT_CONN);
     struct limit_zone **at = &conf->zones, *zone;
@@ -87,7 +87,7 @@ static int limit_conn_set_zone(
             apply, directive, 1, "invalid zone size: expected a size such as 32k or 10m");
     if (size < ZONE_LEAST)
         return set_bad_value(apply, directive, 1, "zone is too small: a zone has at least 32k");
-    zone = find_zone(apply, name, (size_t)(colon - name));
+    zone = find_limit_zone(apply, name, (size_t)(colon - name));
     if (zone == NULL)
         return -1;
     if (zone->key != NULL && zone->shape.size != (uint64_t)size)
@@ -107,11 +107,11 @@ static int limit_conn_set_zone(
 }
 
 /* Adds a rule to the block's; NULL after a report. */
-static struct limit_rule *add_rule(
+static struct limit_rule *add_limit_rule(
     struct apply *apply, const struct conf_directive *directive, struct limit_rule **at)
 {
     const struct conf_word *word = &directive->args[0];
-    struct limit_zone *zone = find_zone(apply, word->text, strlen(word->text));
+    struct limit_zone *zone = find_limit_zone(apply, word->text, strlen(word->text));
     struct limit_rule *rule = apply_alloc(apply, sizeof(*rule));
 
     if (zone == NULL || rule == NULL)
@@ -144,7 +144,7 @@ static int limit_conn_set(struct apply *apply, const struct conf_directive *dire
     default:
         return set_bad_value(apply, directive, 1, "expected a number of connections");
     }
-    rule = add_rule(apply, directive, field);
+    rule = add_limit_rule(apply, directive, field);
     if (rule == NULL)
         return -1;
     rule->most = (uint32_t)most;
@@ -185,7 +185,7 @@ static int limit_conn_set_rate(
         return set_bad_value(
             apply, directive, 2, "expected burst=number, which is %d at most", BURST_MOST);
     rate.burst_ns = (uint64_t)burst * rate.interval_ns;
-    rule = add_rule(apply, directive, field);
+    rule = add_limit_rule(apply, directive, field);
     if (rule == NULL)
         return -1;
     rule->rate = rate;

@@ -88,7 +88,7 @@ static void look_at_mended(const struct fb_conn *conn, struct limit_zone *zone)
 }
 
 /* Works the key out; false where there is nothing to count. */
-static bool find_key(struct fb_conn *conn, const struct limit_zone *zone, struct value *key)
+static bool find_limit_key(struct fb_conn *conn, const struct limit_zone *zone, struct value *key)
 {
     if (template_value(conn, zone->key, key) == -1) {
         conn_fail(conn, FB_NO_MEMORY);
@@ -237,7 +237,7 @@ static bool passes(
     assert((rule->most > 0) != (rule->rate.interval_ns > 0));
     if (part == NULL)
         part = session_part_make(conn, sizeof(*part), &limit_part_kind);
-    if (part == NULL || !find_key(conn, rule->zone, &key))
+    if (part == NULL || !find_limit_key(conn, rule->zone, &key))
         return true;
     status = rule->most > 0 ? count_session(conn, part, rule, &key)
                             : note_coming(conn, part, rule, &key);

@@ -96,7 +96,7 @@ struct map_reading {
     const struct map_regex **last;
 };
 
-static void read_default(struct map_reading *reading, const struct conf_directive *entry)
+static void read_map_default(struct map_reading *reading, const struct conf_directive *entry)
 {
     uint32_t text;
 
@@ -144,7 +144,7 @@ static bool is_mask(const char *key, size_t n)
 }
 
 /* Adds a name, which may be a mask. */
-static void add_name(
+static void add_host_name(
     struct map_reading *reading, const struct conf_word *word, const char *key, uint32_t text)
 {
     struct map *map = reading->map;
@@ -203,7 +203,7 @@ static void read_key(struct map_reading *reading, const struct conf_directive *e
     if (word->text[0] == '~')
         add_regex(reading, word, text);
     else if (reading->names)
-        add_name(reading, word, key, text);
+        add_host_name(reading, word, key, text);
     else
         add_key(reading, word, &reading->map->exact, key, strlen(key), text);
 }
@@ -226,14 +226,14 @@ static bool read_word(struct map_reading *reading, const struct conf_directive *
     return true;
 }
 
-static void read_entry(struct entries *entries, const struct conf_directive *entry)
+static void read_map_entry(struct entries *entries, const struct conf_directive *entry)
 {
     struct map_reading *reading = container_of(entries, struct map_reading, entries);
 
     if (read_word(reading, entry) || !entries_have(entries, entry, 1))
         return;
     if (strcmp(entry->name.text, "default") == 0)
-        read_default(reading, entry);
+        read_map_default(reading, entry);
     else
         read_key(reading, entry);
 }
@@ -269,7 +269,10 @@ static int map_set(struct apply *apply, const struct conf_directive *directive, 
     const struct conf_word nothing = { .text = "" };
     struct map *map = apply_alloc(apply, sizeof(*map));
     struct map_reading reading = {
-        .entries = { .apply = apply, .directive = directive, .includes = true, .each = read_entry },
+        .entries = { .apply = apply,
+            .directive = directive,
+            .includes = true,
+            .each = read_map_entry },
         .map = map,
     };
     struct variable *variable;

@@ -144,7 +144,7 @@ struct pass_part {
     struct binding *binding;  /* the next binding; NULL: the client is there */
 };
 
-static const struct session_part_kind passage_kind = { .left = session_part_stays };
+static const struct session_part_kind passage_kind = { .stays = true };
 
 /* ---- The call ---- */
 
@@ -162,7 +162,7 @@ static const char *parse_text(const struct value *text, struct fb_target *target
 }
 
 /* Finds the server for this client; NULL after a line in the log. */
-static struct binding *find_next(
+static struct binding *find_next_binding(
     struct fb_conn *conn, const struct fb_listener *listener, struct address *address)
 {
     struct fb_target target = { .address = listener->address };
@@ -202,7 +202,7 @@ int pass_client(struct fb_conn *conn, const struct fb_listener *listener)
         conn_log(conn, LEVEL_ERROR, 0, "a client can be passed in its \"opened\" alone");
         return -1;
     }
-    binding = find_next(conn, listener, &address);
+    binding = find_next_binding(conn, listener, &address);
     if (binding == NULL)
         return -1;
     if (passage == NULL)

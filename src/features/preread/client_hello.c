@@ -176,7 +176,7 @@ static void take_versions_length(struct client_hello *hello)
 
 /* ---- The message ---- */
 
-static void begin_message(struct client_hello *hello)
+static void begin_hello_message(struct client_hello *hello)
 {
     hello->step = STEP_MESSAGE;
     hello->need = 4;
@@ -212,7 +212,7 @@ static void take_extensions_length(struct client_hello *hello)
 }
 
 static const struct step_row steps[STEPS] = {
-    [STEP_BEGIN] = { false, begin_message, 0, 0 },
+    [STEP_BEGIN] = { false, begin_hello_message, 0, 0 },
     [STEP_MESSAGE] = { true, take_message, 0, 0 },
     [STEP_VERSION] = { true, take_version, 0, 0 },
     [STEP_RANDOM] = { false, NULL, STEP_SESSION_LENGTH, 1 },

@@ -28,14 +28,14 @@ struct preread_part {
 
 static const struct conn_ops preread_ops;
 
-static const struct preread_values *values_of(const struct fb_conn *conn)
+static const struct preread_values *preread_values_of(const struct fb_conn *conn)
 {
     return server_feature(session_server_of(conn), FEATURE_PREREAD);
 }
 
 static uint64_t preread_timeout(const struct fb_conn *conn)
 {
-    return (uint64_t)values_of(conn)->timeout;
+    return (uint64_t)preread_values_of(conn)->timeout;
 }
 
 /* Ends with the server of the preread phase. */
@@ -113,7 +113,7 @@ static bool end_phase(struct fb_conn *conn)
 
 static size_t preread_data(struct fb_conn *conn, fb_bytes in)
 {
-    size_t most = (size_t)values_of(conn)->buffer_size;
+    size_t most = (size_t)preread_values_of(conn)->buffer_size;
     struct preread_part *preread = preread_of(conn);
     fb_bytes seen = { in.p, in.n < most ? in.n : most };
     enum client_hello_status status = client_hello_parse(&preread->hello, seen);
@@ -162,13 +162,6 @@ static void preread_expired(struct fb_conn *conn)
 
 /* ---- What happens as in any session ---- */
 
-/* Ignores the drained output of an earlier server, which has passed the client. */
-static void preread_writable(struct fb_conn *conn)
-{
-    assert(conn->session_phase == SESSION_PREREAD);
-    (void)conn;
-}
-
 static void preread_closed(struct fb_conn *conn, fb_reason reason)
 {
     conn->received = 0;
@@ -186,7 +179,7 @@ static void preread_describe(
 static const struct conn_ops preread_ops = {
     .data = preread_data,
     .eof = preread_eof,
-    .writable = preread_writable,
+    .writable = session_ignore,
     .expired = preread_expired,
     .closed = preread_closed,
     .failed = session_failed,

@@ -12,14 +12,14 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct proxy_protocol_values *values_of(const struct fb_conn *conn)
+static const struct proxy_protocol_values *proxy_values_of(const struct fb_conn *conn)
 {
     return server_feature(session_server_of(conn), FEATURE_PROXY_PROTOCOL);
 }
 
 static uint64_t header_timeout(const struct fb_conn *conn)
 {
-    return (uint64_t)values_of(conn)->timeout;
+    return (uint64_t)proxy_values_of(conn)->timeout;
 }
 
 static void proxy_opened(struct fb_conn *conn)
@@ -35,7 +35,7 @@ static void proxy_opened(struct fb_conn *conn)
 /* Whether the connection's own peer is a trusted proxy. */
 static bool is_trusted(const struct fb_conn *conn)
 {
-    const struct trusted_setting *trusted = &values_of(conn)->trusted;
+    const struct trusted_setting *trusted = &proxy_values_of(conn)->trusted;
     struct address peer;
 
     assert((trusted->n == 0) == (trusted->blocks == NULL));
@@ -102,7 +102,7 @@ static void proxy_expired(struct fb_conn *conn)
 
 /* ---- A whole header ---- */
 
-static const struct session_part_kind proxy_part_kind = { .left = session_part_stays };
+static const struct session_part_kind proxy_part_kind = { .stays = true };
 
 const struct proxy_protocol_part *proxy_protocol_of(const struct fb_conn *conn)
 {
@@ -170,13 +170,6 @@ static size_t proxy_data(struct fb_conn *conn, fb_bytes in)
     return header.length;
 }
 
-/* Ignores the drained output of an earlier server, which has passed the client. */
-static void proxy_writable(struct fb_conn *conn)
-{
-    assert(conn->session_phase == SESSION_HEADER);
-    (void)conn;
-}
-
 static void proxy_closed(struct fb_conn *conn, fb_reason reason)
 {
     conn->received = 0; /* a header is no part of the session */
@@ -187,7 +180,7 @@ const struct conn_ops proxy_protocol_ops = {
     .opened = proxy_opened,
     .data = proxy_data,
     .eof = proxy_eof,
-    .writable = proxy_writable,
+    .writable = session_ignore,
     .expired = proxy_expired,
     .closed = proxy_closed,
     .failed = session_failed,

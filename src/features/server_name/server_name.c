@@ -77,7 +77,8 @@ static int check_regex(struct apply *apply, const struct conf_directive *directi
     return set_define_captures(apply, &directive->args[arg], regex, named);
 }
 
-static int add_name(struct apply *apply, const struct conf_directive *directive, unsigned arg)
+static int add_server_name(
+    struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
     const struct conf_word *word = &directive->args[arg];
     struct server_name *name;
@@ -102,7 +103,7 @@ static int server_name_set(struct apply *apply, const struct conf_directive *dir
 
     (void)field;
     for (unsigned arg = 0; arg < directive->arg_n; arg++)
-        if (add_name(apply, directive, arg) == -1)
+        if (add_server_name(apply, directive, arg) == -1)
             status = -1;
     return status;
 }

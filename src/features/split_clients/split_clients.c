@@ -114,7 +114,7 @@ static void read_rest(struct split_reading *reading, const struct conf_directive
         (struct map_text) { .p = entry->args[0].text, .n = (uint32_t)strlen(entry->args[0].text) };
 }
 
-static void read_entry(struct entries *entries, const struct conf_directive *entry)
+static void read_split_entry(struct entries *entries, const struct conf_directive *entry)
 {
     struct split_reading *reading = container_of(entries, struct split_reading, entries);
     struct conf_report *report = entries->apply->report;
@@ -165,7 +165,7 @@ static int split_clients_set(
 {
     struct split_clients *split = apply_alloc(apply, sizeof(*split));
     struct split_reading reading = {
-        .entries = { .apply = apply, .directive = directive, .each = read_entry },
+        .entries = { .apply = apply, .directive = directive, .each = read_split_entry },
         .parts = apply_alloc(apply, count_entries(directive) * sizeof(*reading.parts)),
     };
     struct variable *variable;

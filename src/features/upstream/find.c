@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-static int compare_numbers(int64_t a, int64_t b)
+static int order_numbers(int64_t a, int64_t b)
 {
     return a < b ? -1 : a > b;
 }
@@ -16,14 +16,14 @@ static int compare_numbers(int64_t a, int64_t b)
 static int compare_entries(const struct upstream_entry *a, const struct upstream_entry *b)
 {
     const struct upstream *x = a->upstream, *y = b->upstream;
-    int order = compare_numbers(x->is_single, y->is_single);
+    int order = order_numbers(x->is_single, y->is_single);
 
     if (order == 0)
         order = x->is_single ? strcmp(x->name, y->name) : strcasecmp(x->name, y->name);
     if (order == 0 && x->is_single)
-        order = compare_numbers((intptr_t)x->resolver, (intptr_t)y->resolver);
+        order = order_numbers((intptr_t)x->resolver, (intptr_t)y->resolver);
     if (order == 0 && x->is_single)
-        order = compare_numbers(x->resolver_timeout, y->resolver_timeout);
+        order = order_numbers(x->resolver_timeout, y->resolver_timeout);
     return order;
 }
 

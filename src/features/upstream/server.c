@@ -33,7 +33,8 @@ static const struct parameter parameters[] = {
 #undef FIELD
 };
 
-static int report_unknown(struct apply *apply, const struct conf_directive *directive, unsigned arg)
+static int report_unknown_parameter(
+    struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
     const char *names[countof(parameters)];
     const char *hint = rows_haproxy_hint(HAPROXY_SERVER, directive->args[arg].text);
@@ -52,7 +53,7 @@ static int set_server_parameters(
 
     for (unsigned arg = 1; arg < directive->arg_n; arg++)
         if (parameter_find(parameters, directive->args[arg].text) == NULL)
-            status = report_unknown(apply, directive, arg);
+            status = report_unknown_parameter(apply, directive, arg);
         else if (parameter_set(apply, directive, arg, parameters, NULL, server) == -1)
             status = -1;
     return status;

@@ -46,7 +46,7 @@ static void upstream_begin(struct apply *apply)
 }
 
 /* Returns the zone of the word's name; NULL after a report. */
-static struct upstream_zone_use *find_zone(struct apply *apply, const struct conf_word *word)
+static struct upstream_zone_use *find_group_zone(struct apply *apply, const struct conf_word *word)
 {
     struct upstream_conf *conf = upstream_conf_of(apply);
     struct upstream_zone_use *use;
@@ -75,7 +75,7 @@ static int set_zone(struct apply *apply, const struct conf_directive *directive,
         return set_bad_value(apply, directive, 1, "expected a size such as 64k or 1m");
     if (directive->arg_n == 2 && size < ZONE_LEAST)
         return set_bad_value(apply, directive, 1, "zone is too small: a zone has at least 32k");
-    use = find_zone(apply, &directive->args[0]);
+    use = find_group_zone(apply, &directive->args[0]);
     if (use == NULL || member == NULL)
         return -1;
     if (use->size != 0 && size != 0 && use->size != size)
@@ -291,7 +291,7 @@ static void upstream_finish(struct apply *apply, struct scope *stream)
         finish_zone(apply, use);
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_server_names(const void *a, const void *b)
 {
     const struct upstream_server *const *first = a, *const *second = b;
 
@@ -310,7 +310,7 @@ static void warn_of_twins(struct apply *apply, const struct upstream *upstream)
     STAILQ_FOREACH (server, &upstream->servers, link)
         servers[n++] = server;
     assert(n == upstream->server_n);
-    qsort(servers, n, sizeof(*servers), compare_names);
+    qsort(servers, n, sizeof(*servers), compare_server_names);
     for (unsigned i = 1; i < n; i++)
         if (strcmp(servers[i - 1]->name, servers[i]->name) == 0)
             report_warn(apply->report, upstream->word,

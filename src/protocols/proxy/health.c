@@ -195,7 +195,7 @@ static void probe_timer(fb_conn *server, void *state, uint32_t id)
     fb_abort(server);
 }
 
-static fb_probe_end end_of(fb_conn *server, const struct proxy_probe *run, fb_reason reason)
+static fb_probe_end probe_end_of(fb_conn *server, const struct proxy_probe *run, fb_reason reason)
 {
     if (run->passed || (reason == FB_FINISHED && !run->probe->expects))
         return FB_PROBE_PASSED;
@@ -209,7 +209,7 @@ static void probe_closed(fb_conn *server, void *state, fb_reason reason)
 {
     fb_worker *worker = fb_worker_of(server);
     struct proxy_probe *run = state;
-    fb_probe_end how = end_of(server, run, reason);
+    fb_probe_end how = probe_end_of(server, run, reason);
 
     if (run->error == 0 && how == FB_PROBE_FAILED)
         run->error = fb_error_of(server);

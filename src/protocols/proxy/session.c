@@ -248,7 +248,7 @@ static bool is_wary(const struct proxy_worker *own, const struct proxy_conf *con
            fb_mono_ms(own->worker) - own->silent_ms < SILENCE_MS;
 }
 
-static int session_opened(fb_conn *client, void *state)
+static int client_opened(fb_conn *client, void *state)
 {
     const struct proxy_worker *own = fb_worker_state(client);
     const struct proxy_conf *conf = fb_conf_of(client);
@@ -269,7 +269,7 @@ static int session_opened(fb_conn *client, void *state)
 }
 
 /* Begins with a client that has sent bytes, left for the server. */
-static size_t session_data(fb_conn *client, void *state, fb_bytes in)
+static size_t client_data(fb_conn *client, void *state, fb_bytes in)
 {
     struct proxy *proxy = state;
 
@@ -281,7 +281,7 @@ static size_t session_data(fb_conn *client, void *state, fb_bytes in)
     return 0;
 }
 
-static void session_timer(fb_conn *client, void *state, uint32_t id)
+static void client_timer(fb_conn *client, void *state, uint32_t id)
 {
     struct proxy *proxy = state;
 
@@ -291,7 +291,7 @@ static void session_timer(fb_conn *client, void *state, uint32_t id)
 
 const fb_ops proxy_session_ops = {
     .size = sizeof(fb_ops),
-    .opened = session_opened,
-    .data = session_data,
-    .timer = session_timer,
+    .opened = client_opened,
+    .data = client_data,
+    .timer = client_timer,
 };
