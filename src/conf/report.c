@@ -280,7 +280,7 @@ static void PRINTF_FORMAT(4, 0) add_message(struct conf_report *report, enum log
     store_mistake(report, level, word, message, strlen(text));
 }
 
-void report_error(struct conf_report *report, const struct conf_word *word, const char *format, ...)
+int report_error(struct conf_report *report, const struct conf_word *word, const char *format, ...)
 {
     va_list args;
 
@@ -288,6 +288,7 @@ void report_error(struct conf_report *report, const struct conf_word *word, cons
     va_start(args, format);
     add_message(report, LEVEL_EMERG, word, format, args);
     va_end(args);
+    return -1;
 }
 
 void report_note_temporary(struct conf_report *report)

@@ -39,8 +39,9 @@ struct conf_report {
 /* `arena` NULL: mistakes are only counted. */
 void report_init(struct conf_report *report, struct arena *arena);
 
-/* Adds "message in FILE:LINE:COLUMN" and marks the word; `word` NULL: the message alone. */
-void report_error(struct conf_report *report, const struct conf_word *word, const char *format, ...)
+/* Adds "message in FILE:LINE:COLUMN" and marks the word; `word` NULL: the message alone. Returns
+ * -1. */
+int report_error(struct conf_report *report, const struct conf_word *word, const char *format, ...)
     PRINTF_FORMAT(3, 4);
 /* Notes that the last error may be temporary: an unresolved name. */
 void report_note_temporary(struct conf_report *report);

@@ -52,8 +52,12 @@ static struct conf_file *fail_call(struct conf_source *source, const struct conf
 {
     bool pardoned = source->lenient && from != NULL && error == EACCES;
 
-    (pardoned ? report_warn : report_error)(
-        source->report, from, "%s() \"%s\" failed (%d: %s)", call, path, error, strerror(error));
+    if (pardoned)
+        report_warn(source->report, from, "%s() \"%s\" failed (%d: %s)", call, path, error,
+            strerror(error));
+    else
+        report_error(source->report, from, "%s() \"%s\" failed (%d: %s)", call, path, error,
+            strerror(error));
     source->partial = source->partial || pardoned;
     return NULL;
 }

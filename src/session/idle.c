@@ -19,43 +19,38 @@
 /* Least interval between log lines about a shortage. */
 #define SAID_MS 60000
 
+/* Returns the links of a connection of the list; of slot 0: the ends of the list. */
+static struct conn_link *link_at(struct stream *stream, uint32_t slot)
+{
+    return slot == 0 ? &stream->idle : &conn_at_slot(&stream->net, slot)->among;
+}
+
 void idle_enter(struct fb_conn *conn)
 {
     struct stream *stream = stream_of(conn);
-    uint32_t slot = conn_slot(conn), last = stream->idle.last;
+    uint32_t last = stream->idle.prev;
 
     assert(!conn->idle && conn_is_owned(conn));
     conn->among = (struct conn_link) { .next = 0, .prev = last };
-    if (last != 0)
-        conn_at_slot(&stream->net, last)->among.next = slot;
-    else
-        stream->idle.first = slot;
-    stream->idle.last = slot;
-    stream->idle.n++;
+    link_at(stream, last)->next = stream->idle.prev = conn_slot(conn);
+    stream->idle_n++;
     conn->idle = 1;
 }
 
 void idle_leave(struct fb_conn *conn)
 {
     struct stream *stream = stream_of(conn);
-    uint32_t next = conn->among.next, prev = conn->among.prev;
 
-    assert(conn->idle && stream->idle.n > 0);
-    if (next != 0)
-        conn_at_slot(&stream->net, next)->among.prev = prev;
-    else
-        stream->idle.last = prev;
-    if (prev != 0)
-        conn_at_slot(&stream->net, prev)->among.next = next;
-    else
-        stream->idle.first = next;
-    stream->idle.n--;
+    assert(conn->idle && stream->idle_n > 0);
+    link_at(stream, conn->among.next)->prev = conn->among.prev;
+    link_at(stream, conn->among.prev)->next = conn->among.next;
+    stream->idle_n--;
     conn->idle = 0;
 }
 
 bool idle_can_reclaim(const struct stream *stream)
 {
-    return !TAILQ_EMPTY(&stream->keepalive) || (stream->reclaims_idle && stream->idle.n > 0);
+    return !TAILQ_EMPTY(&stream->keepalive) || (stream->reclaims_idle && stream->idle_n > 0);
 }
 
 /* Whether the connection is `user`, or an ancestor of `user`. */
@@ -91,8 +86,8 @@ static void close_reclaimed(struct fb_conn *conn)
 
 unsigned idle_reclaim(struct stream *stream, const struct fb_conn *user, const char *what)
 {
-    uint32_t slot = stream->idle.first;
-    unsigned most = (stream->idle.n + RECLAIM_SHARE - 1) / RECLAIM_SHARE, n = 0;
+    uint32_t slot = stream->idle.next;
+    unsigned most = (stream->idle_n + RECLAIM_SHARE - 1) / RECLAIM_SHARE, n = 0;
 
     if (stream->backends->evict(stream))
         return 1;
@@ -121,14 +116,14 @@ void idle_check(const struct stream *stream)
 {
     uint32_t prev = 0, n = 0;
 
-    for (uint32_t slot = stream->idle.first; slot != 0; n++) {
+    for (uint32_t slot = stream->idle.next; slot != 0; n++) {
         const struct fb_conn *conn = conn_at_slot(&stream->net, slot);
 
         assert(conn->idle && conn->among.prev == prev);
         prev = slot;
         slot = conn->among.next;
     }
-    assert(prev == stream->idle.last && n == stream->idle.n);
+    assert(prev == stream->idle.prev && n == stream->idle_n);
 }
 
 /* ---- The drain ---- */

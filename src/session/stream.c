@@ -220,7 +220,7 @@ void session_check_all(const struct stream *stream)
     spares_check(&stream->records);
     spares_check(&stream->tries);
     spares_check(&stream->ended_tries);
-    assert(idle_n == stream->idle.n && reserved == stream->net.reserved);
+    assert(idle_n == stream->idle_n && reserved == stream->net.reserved);
     idle_check(stream);
     assert(stream->draining || !timer_is_set(&stream->drain));
 }

@@ -112,10 +112,8 @@ struct stream {
     struct time_text time;
     struct upstreams upstreams;
     void *features[STREAM_FEATURES]; /* states of the features in this worker, or NULL */
-    struct {
-        uint32_t first, last; /* slots, the longest idle first; 0: none */
-        uint32_t n;
-    } idle;                   /* connections marked idle by protocols */
+    struct conn_link idle; /* slots of the longest and latest connection marked idle; 0: none */
+    uint32_t idle_n;
     uint64_t reclaim_said_ms; /* time of the last line about closed idle connections; 0: never */
     uint64_t host_said_ms;    /* when a connect's failure for lack of a host resource was last
                                * logged; 0: never */

@@ -231,11 +231,9 @@ int open_log_file_cache_set(
     for (unsigned i = 0; i < directive->arg_n; i++)
         if (parameter_set(apply, directive, i, cache_parameters, CACHE_EXPECTED, cache) == -1)
             return -1;
-    if (cache->max == 0) {
-        report_error(
+    if (cache->max == 0)
+        return report_error(
             apply->report, &directive->name, "\"open_log_file_cache\" must have \"max\" parameter");
-        return -1;
-    }
     conf = feature_conf(apply, FEATURE_ACCESS_LOG);
     cache->index = conf->cache_n++;
     *(const struct access_cache_setting **)field = cache;

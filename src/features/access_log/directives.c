@@ -108,24 +108,19 @@ static int set_buffer(struct apply *apply, const struct conf_directive *directiv
 {
     const struct conf_word *path = &directive->args[0];
 
-    if (parameters->buffer == 0 && parameters->flush > 0) {
-        report_error(apply->report, path, "no buffer is defined for access_log \"%s\"", path->text);
-        return -1;
-    }
+    if (parameters->buffer == 0 && parameters->flush > 0)
+        return report_error(
+            apply->report, path, "no buffer is defined for access_log \"%s\"", path->text);
     if (parameters->buffer == 0)
         return 0;
-    if (file->target->path == NULL) {
-        report_error(apply->report, path, "logs to %s cannot be buffered",
+    if (file->target->path == NULL)
+        return report_error(apply->report, path, "logs to %s cannot be buffered",
             file->target->syslog != NULL ? "syslog" : "standard error");
-        return -1;
-    }
     if (file->buffer != 0 &&
         (file->buffer != (size_t)parameters->buffer || file->flush != parameters->flush ||
-            file->gzip != parameters->gzip)) {
-        report_error(apply->report, path,
+            file->gzip != parameters->gzip))
+        return report_error(apply->report, path,
             "access_log \"%s\" already defined with conflicting parameters", path->text);
-        return -1;
-    }
     file->buffer = (size_t)parameters->buffer;
     file->flush = parameters->flush;
     file->gzip = parameters->gzip;
@@ -202,10 +197,8 @@ static int set_variable_path(struct apply *apply, const struct conf_directive *d
 
     if (path == NULL || template == NULL)
         return -1;
-    if (parameters->buffer > 0 || parameters->flush > 0) {
-        report_error(apply->report, word, "buffered logs cannot have variables in name");
-        return -1;
-    }
+    if (parameters->buffer > 0 || parameters->flush > 0)
+        return report_error(apply->report, word, "buffered logs cannot have variables in name");
     path->format = (struct line_format) {
         .escape = LOG_ESCAPE_PATH, .parts = template->parts, .part_n = template->part_n
     };
@@ -253,11 +246,9 @@ static int access_log_set(struct apply *apply, const struct conf_directive *dire
                    ? 0
                    : set_bad_value(apply, directive, 1, "nothing stands behind \"off\"");
     }
-    if (directive->arg_n < 2) {
-        report_error(apply->report, &directive->args[0],
+    if (directive->arg_n < 2)
+        return report_error(apply->report, &directive->args[0],
             "log format is not specified: expected the name of a \"log_format\" behind the path");
-        return -1;
-    }
     log = apply_alloc(apply, sizeof(*log));
     if (log == NULL)
         return -1;

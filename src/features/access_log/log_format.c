@@ -276,11 +276,9 @@ int log_format_set(struct apply *apply, const struct conf_directive *directive, 
         return -1;
     format->name = directive->args[0].text;
     format->parts = apply_alloc(apply, sizeof(*format->parts));
-    if (RB_INSERT(line_formats, &conf->formats, format) != NULL) {
-        report_error(apply->report, &directive->args[0], "duplicate \"log_format\" name \"%s\"",
-            format->name);
-        return -1;
-    }
+    if (RB_INSERT(line_formats, &conf->formats, format) != NULL)
+        return report_error(apply->report, &directive->args[0],
+            "duplicate \"log_format\" name \"%s\"", format->name);
     if (strncmp(directive->args[1].text, ESCAPE, strlen(ESCAPE)) == 0) {
         if (set_escape(apply, directive, format) == -1)
             return -1;

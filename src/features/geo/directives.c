@@ -32,8 +32,7 @@ static const char *text_of(const struct geo_reading *reading, uint32_t text)
 
 static int fail_memory(struct geo_reading *reading)
 {
-    report_error(report_of(reading), NULL, "out of memory");
-    return -1;
+    return report_error(report_of(reading), NULL, "out of memory");
 }
 
 /* The word of an entry with an address, the addresses, and the tree for the addresses. */
@@ -96,13 +95,11 @@ static int read_span(struct geo_reading *reading, const struct conf_word *word, 
         return 0;
     }
     if (reading->ranges)
-        report_error(report_of(reading), word,
+        return report_error(report_of(reading), word,
             "invalid range \"%s\": expected two addresses, such as 192.0.2.0-192.0.2.255",
             word->text);
-    else
-        report_error(report_of(reading), word,
-            "invalid network \"%s\": expected an address, or address/bits", word->text);
-    return -1;
+    return report_error(report_of(reading), word,
+        "invalid network \"%s\": expected an address, or address/bits", word->text);
 }
 
 static void delete_span(struct geo_reading *reading, const struct conf_directive *entry)

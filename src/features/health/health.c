@@ -133,16 +133,12 @@ static int find_check_parts(struct apply *apply, const struct health_use *use)
     const char *name = use->word->text;
     const struct match *match;
 
-    if (upstream == NULL || upstream->is_single) {
-        report_error(apply->report, use->word,
+    if (upstream == NULL || upstream->is_single)
+        return report_error(apply->report, use->word,
             "\"%s\" needs a server that leads to an \"upstream\" block, by its name", name);
-        return -1;
-    }
-    if (upstream->zone == NULL) {
-        report_error(apply->report, use->word,
+    if (upstream->zone == NULL)
+        return report_error(apply->report, use->word,
             "\"%s\" needs shared memory: upstream \"%s\" has no \"zone\"", name, upstream->name);
-        return -1;
-    }
     if (check->match_name == NULL)
         return 0;
     check->match = match_find(&conf->matches, check->match_name);
@@ -150,10 +146,10 @@ static int find_check_parts(struct apply *apply, const struct health_use *use)
         return 0;
     STAILQ_FOREACH (match, &conf->matches, link)
         nearest_try(&near, match->name);
-    report_error(apply->report, use->word, "there is no \"match\" block of the name \"%s\"%s%s%s",
-        check->match_name, near.found != NULL ? ", did you mean \"" : "",
-        near.found != NULL ? near.found : "", near.found != NULL ? "\"?" : "");
-    return -1;
+    return report_error(apply->report, use->word,
+        "there is no \"match\" block of the name \"%s\"%s%s%s", check->match_name,
+        near.found != NULL ? ", did you mean \"" : "", near.found != NULL ? near.found : "",
+        near.found != NULL ? "\"?" : "");
 }
 
 static void health_bind(struct apply *apply, struct scope *stream)

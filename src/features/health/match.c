@@ -97,18 +97,15 @@ static int read_match_bytes(
         }
         high = digit_of(text[2]);
         low = high != -1 ? digit_of(text[3]) : -1;
-        if (low == -1) {
-            report_error(apply->report, word,
+        if (low == -1)
+            return report_error(apply->report, word,
                 "invalid text \"%s\": expected two hexadecimal digits after \"\\x\"", word->text);
-            return -1;
-        }
         p[bytes->n++] = (char)(high * 16 + low);
         text += 4;
     }
     if (bytes->n > 0)
         return 0;
-    report_error(apply->report, word, "invalid text \"\": expected at least one byte");
-    return -1;
+    return report_error(apply->report, word, "invalid text \"\": expected at least one byte");
 }
 
 /* Reads an expression; `word` has "~", or "~*" where letters of either case are the same. */
@@ -167,11 +164,9 @@ int match_set(struct apply *apply, const struct conf_directive *directive, void 
     if (match == NULL)
         return -1;
     match->name = directive->args[0].text;
-    if (match_find(list, match->name) != NULL) {
-        report_error(apply->report, &directive->args[0],
+    if (match_find(list, match->name) != NULL)
+        return report_error(apply->report, &directive->args[0],
             "there is a \"match\" block of the name \"%s\" already", match->name);
-        return -1;
-    }
     STAILQ_INSERT_TAIL(list, match, link);
     return entries_read(&reading.entries);
 }

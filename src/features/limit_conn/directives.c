@@ -62,9 +62,8 @@ static int declare_zone(
         &cycle->zones, cycle->arena, &shm_limit_kind, name, LIMIT_VERSION, &zone->shape);
     if (zone->zone != NULL)
         return 0;
-    report_error(apply->report, &directive->args[1], "zone \"%s\" cannot be declared: %s",
+    return report_error(apply->report, &directive->args[1], "zone \"%s\" cannot be declared: %s",
         zone->name, strerror(errno));
-    return -1;
 }
 
 static int limit_conn_set_zone(

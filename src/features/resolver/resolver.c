@@ -83,11 +83,9 @@ int resolver_set(struct apply *apply, const struct conf_directive *directive, vo
 
     if (resolver == NULL)
         return -1;
-    if (!names_client_built()) {
-        report_error(apply->report, &directive->name,
+    if (!names_client_built())
+        return report_error(apply->report, &directive->name,
             "\"resolver\" directive needs c-ares, which this build of forkbeard lacks");
-        return -1;
-    }
     *resolver = (struct names_setting) { .ipv4 = true, .ipv6 = true };
     if (set_arguments(apply, directive, resolver) == -1)
         return -1;
