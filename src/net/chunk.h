@@ -6,7 +6,7 @@
  * <= limit in a chunk of its own memory. */
 #pragma once
 
-#include "base/spares.h"
+#include "base/memory.h"
 
 #include <stdbool.h>
 #include <stdint.h>
