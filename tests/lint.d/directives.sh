@@ -17,7 +17,7 @@ directives() {
         gsub(/"/, "", text)
         return text
     }
-    /^ *\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVER|UPSTREAM|ANY)[ ,]/ || /^ *(\.options = \{ *)?\{ *\.name = "/ {
+    /^ *\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVERS?|UPSTREAM|ANY)[ ,]/ || /^ *(\.options = \{ *)?\{ *\.name = "/ {
         row = ""
         open = 1
     }
@@ -28,7 +28,7 @@ directives() {
         open = 0
         name = value("name")
         initial = value("initial")
-        if (match(row, /\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVER|UPSTREAM|ANY)[ ,]/)) {
+        if (match(row, /\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVERS?|UPSTREAM|ANY)[ ,]/)) {
             split(row, word, "\"")
             name = word[2]
             if (initial == "")
@@ -59,10 +59,14 @@ manual_entries() {
 # "NAME CONTEXT" for each context that the settings' tables allow, and the manual names.
 allowed_contexts() {
     awk '
-    match($0, /^ *\{ "[a-z_]+", [A-Z]+_(MAIN|EVENTS|STREAM|SERVER|UPSTREAM|ANY)[A-Z_| ]*,/) {
+    match($0, /^ *\{ "[a-z_]+", [A-Z]+_(MAIN|EVENTS|STREAM|SERVERS?|UPSTREAM|ANY)[A-Z_| ]*,/) {
         n = split(substr($0, RSTART, RLENGTH), word, /[^A-Za-z_]+/)
         for (i = 3; i < n; i++) {
             sub(/^[A-Z]+_/, "", word[i])
+            if (word[i] == "SERVERS") {
+                print word[2], "stream"
+                word[i] = "SERVER"
+            }
             print word[2], tolower(word[i])
         }
     }' "$src"/src/settings/*.c "$src"/src/features/*/*.c | sort -u
