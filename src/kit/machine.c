@@ -4,7 +4,7 @@
  * A death is like a killed process's: siblings see only the acts before the death. */
 #include "kit/kit.h"
 #include "worker/commands.h"
-#include "worker/threads.h"
+#include "worker/jobs.h"
 
 #include <forkbeard/watch.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static void isolate_zones(struct kit_worker *own)
 /* Waits for the end of jobs: the struct worker has to outlive jobs. */
 static void await_jobs(struct kit_worker *own)
 {
-    while (threads_busy(&own->worker) > 0) {
+    while (jobs_busy(&own->worker) > 0) {
         kit_worker_await_job(own);
         worker_turn(&own->worker);
     }

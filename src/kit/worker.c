@@ -2,7 +2,7 @@
 /* Lets the workers work, and time pass. The workers run only within calls of these functions, in
  * the order of worker numbers, and a call returns when no work is left. */
 #include "kit/kit.h"
-#include "worker/threads.h"
+#include "worker/jobs.h"
 
 /* Turns without a pause before a fault reports a worker that never becomes idle. */
 #define TURNS_MAX 100000
@@ -14,7 +14,7 @@
 /* Notes the end of the jobs that have begun in the present turn. */
 static void note_jobs(fb_test *test, struct kit_worker *own)
 {
-    unsigned n = threads_busy(&own->worker);
+    unsigned n = jobs_busy(&own->worker);
 
     if (n > own->jobs)
         test->jobs_due = test->sim->clock.mono_ms + test->job_ms;
@@ -62,7 +62,7 @@ static bool workers_have_work(fb_test *test)
         return true;
     KIT_FOREACH_ALIVE(own, test)
     {
-        if (threads_busy(&own->worker) == 0 || jobs_wait(test))
+        if (jobs_busy(&own->worker) == 0 || jobs_wait(test))
             continue;
         kit_worker_await_job(own);
         return true;

@@ -5,10 +5,10 @@
  * the worker's loop makes them. */
 #include "process/role.h"
 #include "sdk/handle.h"
+#include "worker/jobs.h"
 #include "worker/messages.h"
 #include "worker/references.h"
 #include "worker/resolutions.h"
-#include "worker/threads.h"
 #include "worker/watches.h"
 
 #include <assert.h>
@@ -82,7 +82,7 @@ int fb_run_in(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
     const fb_pool *first = &worker_of(worker)->cycle->core.pool;
 
     assert(role_is(ROLE_WORKER));
-    return threads_run(worker, pool != NULL ? pool : first, work, done, job, n);
+    return jobs_run(worker, pool != NULL ? pool : first, work, done, job, n);
 }
 
 int fb_post(

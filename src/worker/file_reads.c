@@ -4,7 +4,7 @@
 #include "worker/file_reads.h"
 
 #include "event/file_aio.h"
-#include "worker/threads.h"
+#include "worker/jobs.h"
 #include "worker/worker.h"
 
 #include <errno.h>
@@ -154,7 +154,7 @@ static int read_on_thread(struct file_read *read)
 {
     struct read_job job = { .read = read };
 
-    return threads_run(read->handle, read->pool, work_read, finish_job, &job, sizeof(job));
+    return jobs_run(read->handle, read->pool, work_read, finish_job, &job, sizeof(job));
 }
 
 /* Kernel AIO */

@@ -6,8 +6,8 @@
 #include "session/idle.h"
 #include "session/log.h"
 #include "worker/accept_turn.h"
+#include "worker/jobs.h"
 #include "worker/messages.h"
-#include "worker/threads.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -194,7 +194,7 @@ bool worker_has_ended(struct worker *worker)
 {
     if (worker->phase == WORKER_ENDING)
         return true;
-    if (!session_is_drained(&worker->stream) || threads_busy(worker) > 0 || worker->posts.n > 0)
+    if (!session_is_drained(&worker->stream) || jobs_busy(worker) > 0 || worker->posts.n > 0)
         return false;
     if (!has_to_send(worker) || worker->shutdown_passed || worker->others_passed)
         return true;

@@ -17,9 +17,9 @@
 #include "worker/accept.h"
 #include "worker/accept_pass.h"
 #include "worker/commands.h"
+#include "worker/jobs.h"
 #include "worker/messages.h"
 #include "worker/resolutions.h"
-#include "worker/threads.h"
 
 #include <assert.h>
 #include <bsd/stdlib.h>
@@ -50,7 +50,7 @@ static void close_sessions(struct worker *worker)
 static void shutdown_expired(struct loop *loop, struct timer *timer)
 {
     struct worker *worker = worker_of_loop(loop);
-    unsigned jobs = threads_busy(worker);
+    unsigned jobs = jobs_busy(worker);
 
     assert(timer == &worker->shutdown && worker->phase == WORKER_DRAINING);
     if (!worker->shutdown_passed) {
@@ -237,7 +237,7 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
         open_upstreams(worker) == -1 || (worker_serves(worker) && start_service(worker) == -1) ||
         (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1) ||
         (is_confined(worker) && sandbox_enter(cycle, &worker->log) == -1) ||
-        threads_begin(worker) == -1) {
+        jobs_begin(worker) == -1) {
         worker_done(worker);
         return -1;
     }
@@ -263,8 +263,8 @@ void worker_done(struct worker *worker)
     resolutions_end(worker);
     net_fail_all(net, FB_DRAINED);
     worker_protocols_stop(worker);
-    worker->jobs_left = threads_busy(worker) > 0;
-    threads_done(worker);
+    worker->jobs_left = jobs_busy(worker) > 0;
+    jobs_done(worker);
     resolutions_close(worker);
     worker_protocols_unpost(worker);
     file_reads_close(worker);

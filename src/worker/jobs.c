@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The threads of a worker, in pools with a queue each, and the common queue of finished jobs. The
  * mutex guards the pools and the members behind it; the members before it are the loop's. */
-#include "worker/threads.h"
+#include "worker/jobs.h"
 
 #include "base/check.h"
 #include "os/memory.h"
@@ -230,7 +230,7 @@ static bool enqueue(struct pool *pool, struct job *job, bool may_start)
     return true;
 }
 
-int threads_run(struct fb_worker *handle, const struct fb_pool *pool, void (*work)(void *job),
+int jobs_run(struct fb_worker *handle, const struct fb_pool *pool, void (*work)(void *job),
     void (*done)(struct fb_worker *handle, void *job), const void *job, size_t n)
 {
     struct worker *worker = worker_of(handle);
@@ -268,7 +268,7 @@ int threads_run(struct fb_worker *handle, const struct fb_pool *pool, void (*wor
     return 0;
 }
 
-int threads_begin(struct worker *worker)
+int jobs_begin(struct worker *worker)
 {
     struct threads *threads = worker->threads;
     int result = 0;
@@ -294,7 +294,7 @@ int threads_begin(struct worker *worker)
     return result;
 }
 
-unsigned threads_busy(const struct worker *worker)
+unsigned jobs_busy(const struct worker *worker)
 {
     return worker->threads != NULL ? worker->threads->busy : 0;
 }
@@ -319,7 +319,7 @@ static void join_threads(struct pool *pool)
     pthread_cond_destroy(&pool->wanted);
 }
 
-void threads_done(struct worker *worker)
+void jobs_done(struct worker *worker)
 {
     struct threads *threads = worker->threads;
 

@@ -13,11 +13,11 @@ struct threads;
 struct worker;
 
 /* Queues a job with n copied bytes, as fb_run() says; -1 when refused. */
-int threads_run(struct fb_worker *handle, const struct fb_pool *pool, void (*work)(void *job),
+int jobs_run(struct fb_worker *handle, const struct fb_pool *pool, void (*work)(void *job),
     void (*done)(struct fb_worker *handle, void *job), const void *job, size_t n);
 /* Starts threads for jobs queued during the start; -1 after an emerg line. */
-int threads_begin(struct worker *worker);
+int jobs_begin(struct worker *worker);
 /* The number of jobs without a finished `done`. */
-unsigned threads_busy(const struct worker *worker);
+unsigned jobs_busy(const struct worker *worker);
 /* Drops the queue and joins the threads; jobs that still run are left to the process's end. */
-void threads_done(struct worker *worker);
+void jobs_done(struct worker *worker);
