@@ -8,7 +8,6 @@
  * received before a worker's death. Packets never overtake on a way. */
 #include "kit/kit.h"
 #include "worker/messages_private.h"
-#include "worker/references.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -89,7 +89,7 @@ int fb_post(
     fb_worker *worker, void (*run)(fb_worker *worker, void *work), const void *work, size_t n)
 {
     assert(role_is(ROLE_WORKER));
-    return worker_protocol_post(worker, run, work, n);
+    return jobs_post(worker, run, work, n);
 }
 
 /* ---- Watched descriptors ---- */

@@ -23,10 +23,8 @@ struct busy_poll {
 /* Sets up `busy`, and opens files, before the sandbox; `us`: 0 for none. */
 void busy_poll_init(struct busy_poll *busy, int64_t us);
 void busy_poll_done(struct busy_poll *busy);
-
 /* Polls in place of a wait for at most *timeout ms (-1: for ever); true: an event is there. Else
  * the worker is to sleep for the rest, *timeout. */
 bool busy_poll(struct busy_poll *busy, struct loop *loop, int *timeout);
-
 /* `is_wanted` in the daemon: asks the kernel. */
 bool busy_poll_is_wanted(struct busy_poll *busy, uint64_t now_ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The three ways of a read, and the queue before the kernel's. With O_DIRECT reads begin and end at
- * multiples of `directio_alignment`; the protocol is lent the part that it asked for. */
+ * multiples of `directio_alignment`; the protocol is lent the wanted part. */
 #include "worker/file_reads.h"
 
 #include "event/file_aio.h"
@@ -44,13 +44,6 @@ fb_aio file_reads_way(const struct fb_conn *conn)
     return way == FB_AIO_ON && worker->file_reads.most == 0 ? FB_AIO_THREADS : way;
 }
 
-static const struct fb_pool *pool_of(const struct fb_conn *conn, const struct worker *worker)
-{
-    const struct fb_pool *pool = settings_of(conn)->aio.pool;
-
-    return pool != NULL ? pool : &worker->cycle->core.pool;
-}
-
 static size_t round_up(uint64_t n, size_t alignment)
 {
     return (size_t)((n + alignment - 1) & ~(uint64_t)(alignment - 1));
@@ -64,11 +57,10 @@ static struct file_read *create_read(
     size_t aligned = alignment > PAGE ? alignment : PAGE;
     struct file_read *read =
         memory_alloc(handle->worker->stream.net.memory, sizeof(*read) + aligned + room);
-    uintptr_t end;
+    char *end = (char *)(read + 1);
 
     if (read == NULL)
         return NULL;
-    end = (uintptr_t)(read + 1);
     *read = (struct file_read) {
         .request = { .fd = fd, .n = room, .offset = offset - skipped },
         .handle = handle,
@@ -76,7 +68,7 @@ static struct file_read *create_read(
         .skipped = skipped,
         .wanted = n,
     };
-    read->request.p = (char *)(read + 1) + (round_up(end, aligned) - end);
+    read->request.p = end + (round_up((uintptr_t)end, aligned) - (uintptr_t)end);
     return read;
 }
 
@@ -87,12 +79,10 @@ static void end_read(struct file_read *read, int error)
     const uint8_t *first = (const uint8_t *)request->p - read->got + read->skipped;
     fb_file_read outcome = { .offset = request->offset - read->got + read->skipped,
         .error = error };
+    size_t n = error == 0 && read->got > read->skipped ? read->got - read->skipped : 0;
 
-    if (error == 0 && read->got > read->skipped) {
-        size_t n = read->got - read->skipped;
-
+    if (n > 0)
         outcome.bytes = (fb_bytes) { first, n < read->wanted ? n : read->wanted };
-    }
     session_read_end(&read->handle->worker->stream, &read->base, &outcome);
 }
 
@@ -114,20 +104,17 @@ static bool note_progress(struct file_read *read, size_t n)
 static int read_whole(struct file_read *read)
 {
     const struct file_aio_request *request = &read->request;
+    ssize_t n;
 
-    for (;;) {
-        ssize_t n = pread(request->fd, request->p, request->n, (off_t)request->offset);
-
-        if (n == -1 && errno == EINTR)
-            continue;
-        if (n == -1)
-            return errno;
-        if (!note_progress(read, (size_t)n))
-            return 0;
-    }
+    do
+        n = pread(request->fd, request->p, request->n, (off_t)request->offset);
+    while (n == -1 ? errno == EINTR : note_progress(read, (size_t)n));
+    return n == -1 ? errno : 0;
 }
 
-/* Threads. A job's arguments and results are here. */
+/* ---- Threads ---- */
+
+/* A job's arguments and results. */
 struct read_job {
     struct file_read *read;
     int error;
@@ -141,7 +128,7 @@ static void work_read(void *arg)
         job->error = read_whole(job->read);
 }
 
-static void finish_job(struct fb_worker *handle, void *arg)
+static void finish_read_job(struct fb_worker *handle, void *arg)
 {
     const struct read_job *job = arg;
 
@@ -154,10 +141,10 @@ static int read_on_thread(struct file_read *read)
 {
     struct read_job job = { .read = read };
 
-    return jobs_run(read->handle, read->pool, work_read, finish_job, &job, sizeof(job));
+    return jobs_run(read->handle, read->pool, work_read, finish_read_job, &job, sizeof(job));
 }
 
-/* Kernel AIO */
+/* ---- Kernel AIO ---- */
 
 /* Gives a waiting read to the kernel, or to a thread; false: the read waits for the end of a
  * running one. */
@@ -209,14 +196,6 @@ static void request_ended(struct loop *loop, struct file_aio_request *request)
     submit_waiting(reads);
 }
 
-static void read_by_kernel(struct file_read *read)
-{
-    struct file_reads *reads = &read->handle->worker->file_reads;
-
-    TAILQ_INSERT_TAIL(&reads->waiting, read, place);
-    submit_waiting(reads);
-}
-
 static bool is_direct(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
@@ -228,24 +207,25 @@ int file_reads_begin(
     struct fb_conn *conn, int fd, uint64_t offset, size_t n, session_read_done *done)
 {
     struct worker *worker = container_of(stream_of(conn), struct worker, stream);
-    struct fb_worker *handle = &worker->protocols[session_server_of(conn)->protocol_index];
+    const struct server_settings *settings = settings_of(conn);
     bool direct = is_direct(fd);
     fb_aio way = file_reads_way(conn);
     struct file_read *read;
 
     if (n == 0 || n > FB_READ_MAX || offset > INT64_MAX - 2 * FB_READ_MAX)
         return -1;
-    read = create_read(
-        handle, fd, offset, n, direct ? (size_t)settings_of(conn)->directio_alignment : 1);
+    read = create_read(&worker->protocols[session_server_of(conn)->protocol_index], fd, offset, n,
+        direct ? (size_t)settings->directio_alignment : 1);
     if (read == NULL)
         return -1;
-    read->pool = pool_of(conn, worker);
+    read->pool = settings->aio.pool != NULL ? settings->aio.pool : &worker->cycle->core.pool;
     if (session_read_begin(conn, &read->base, done) == -1) {
         memory_release(worker->stream.net.memory, read);
         return -1;
     }
     if (way == FB_AIO_ON && direct) {
-        read_by_kernel(read);
+        TAILQ_INSERT_TAIL(&worker->file_reads.waiting, read, place);
+        submit_waiting(&worker->file_reads);
     } else if (way == FB_AIO_OFF) {
         end_read(read, read_whole(read));
     } else if (read_on_thread(read) == -1) {

@@ -7,7 +7,6 @@
 #include "os/memory.h"
 #include "worker/worker.h"
 
-#include <bsd/sys/queue.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,13 +18,11 @@ struct job {
     LIST_ENTRY(job) running;
     struct fb_worker *handle; /* protocol of the job; for the loop alone */
     unsigned protocol;        /* its index */
-    void (*work)(void *job);
-    void (*done)(struct fb_worker *handle, void *job);
+    void (*work)(void *job);  /* NULL: posted work */
+    job_done *done;
     void *argument;
     max_align_t bytes[];
 };
-
-STAILQ_HEAD(jobs, job);
 
 #define THREADS_KIND KIND('t', 'h', 'r', 'd')
 
@@ -34,7 +31,7 @@ struct pool {
     const struct fb_pool *settings; /* the cycle's */
     struct threads *owner;
     pthread_cond_t wanted;
-    struct jobs queue;
+    struct job_queue queue;
     unsigned queued, idle;
     unsigned n; /* threads that have started */
     pthread_t *threads;
@@ -48,13 +45,95 @@ struct threads {
     size_t size;   /* bytes with pools and threads */
 
     pthread_mutex_t mutex; /* for what follows */
-    struct jobs finished;
+    struct job_queue finished;
     LIST_HEAD(, job) running;
     bool ending;
     unsigned n; /* threads of all pools */
     unsigned pool_n;
     struct pool pools[]; /* at their index; their threads follow */
 };
+
+static struct job *create_job(
+    struct fb_worker *handle, void (*work)(void *job), job_done *done, const void *p, size_t n)
+{
+    struct job *job = n <= SIZE_MAX / 2
+                          ? memory_alloc(handle->worker->stream.net.memory, sizeof(*job) + n)
+                          : NULL;
+
+    if (job == NULL)
+        return NULL;
+    *job = (struct job) { .handle = handle, .protocol = handle->index, .work = work, .done = done };
+    if (n > 0)
+        job->argument = memcpy(job->bytes, p, n);
+    return job;
+}
+
+static struct job *take_job(struct job_queue *queue)
+{
+    struct job *job = STAILQ_FIRST(queue);
+
+    if (job != NULL)
+        STAILQ_REMOVE_HEAD(queue, link);
+    return job;
+}
+
+static void finish_queue(struct worker *worker, struct job_queue *queue, enum callback callback)
+{
+    struct job *job;
+
+    while ((job = take_job(queue)) != NULL) {
+        if (job->work != NULL)
+            worker->threads->busy--;
+        WORKER_CALL(job->handle, callback, job->done(job->handle, job->argument));
+        memory_release(worker->stream.net.memory, job);
+    }
+    net_flush(&worker->stream.net);
+}
+
+static void discard_queue(struct worker *worker, struct job_queue *queue)
+{
+    struct job *job;
+
+    while ((job = take_job(queue)) != NULL)
+        memory_release(worker->stream.net.memory, job);
+}
+
+/* ---- Posted work ---- */
+
+/* Runs earlier posts only: self-posting work leaves time for the rest. */
+static void run_posts(struct loop *loop, struct source *source)
+{
+    struct worker *worker = worker_of_loop(loop);
+    struct job_queue queue = STAILQ_HEAD_INITIALIZER(queue);
+
+    assert(source == worker->posts.source && !STAILQ_EMPTY(&worker->posts.queue));
+    (void)source;
+    STAILQ_CONCAT(&queue, &worker->posts.queue);
+    finish_queue(worker, &queue, CALLBACK_POSTED);
+}
+
+int jobs_post(struct fb_worker *handle, job_done *run, const void *work, size_t n)
+{
+    static const struct source_ops ops = { .run = { [EVENT_READ] = run_posts } };
+    struct worker *worker = worker_of(handle);
+    struct loop *loop = &worker->stream.net.loop;
+    struct posts *posts = &worker->posts;
+    struct job *job;
+
+    assert(run != NULL);
+    if (posts->source == NULL) {
+        STAILQ_INIT(&posts->queue);
+        posts->source = loop_make_own(loop, QUEUE_NORMAL, &ops);
+    }
+    job = posts->source != NULL ? create_job(handle, NULL, run, work, n) : NULL;
+    if (job == NULL)
+        return -1;
+    STAILQ_INSERT_TAIL(&posts->queue, job, link);
+    loop_post(loop, &posts->source->events[EVENT_READ], QUEUE_NEXT);
+    return 0;
+}
+
+/* ---- Threads ---- */
 
 /* Says in the heartbeat which jobs run, with the mutex held. */
 static void note_running(struct threads *threads)
@@ -107,7 +186,7 @@ static void *run_jobs(void *arg)
     CHECK_KIND(threads, THREADS_KIND);
     pthread_mutex_lock(&threads->mutex);
     for (;;) {
-        struct job *job = STAILQ_FIRST(&pool->queue);
+        struct job *job = take_job(&pool->queue);
 
         if (job == NULL && threads->ending)
             break;
@@ -117,7 +196,6 @@ static void *run_jobs(void *arg)
             pool->idle--;
             continue;
         }
-        STAILQ_REMOVE_HEAD(&pool->queue, link);
         assert(pool->queued > 0);
         pool->queued--;
         run_thread_job(threads, job);
@@ -133,23 +211,13 @@ static void finish_jobs(struct loop *loop)
 {
     struct worker *worker = worker_of_loop(loop);
     struct threads *threads = worker->threads;
-    struct jobs finished = STAILQ_HEAD_INITIALIZER(finished);
-    struct job *job;
+    struct job_queue finished = STAILQ_HEAD_INITIALIZER(finished);
 
     CHECK_KIND(threads, THREADS_KIND);
     pthread_mutex_lock(&threads->mutex);
     STAILQ_CONCAT(&finished, &threads->finished);
     pthread_mutex_unlock(&threads->mutex);
-    while ((job = STAILQ_FIRST(&finished)) != NULL) {
-        STAILQ_REMOVE_HEAD(&finished, link);
-        assert(threads->busy > 0);
-        threads->busy--;
-        worker_callback_begin(job->handle, CALLBACK_DONE);
-        job->done(job->handle, job->argument);
-        worker_callback_end(worker);
-        memory_release(worker->stream.net.memory, job);
-    }
-    net_flush(&worker->stream.net);
+    finish_queue(worker, &finished, CALLBACK_DONE);
 }
 
 static void init_pools(struct threads *threads, const struct fb_pool *settings)
@@ -231,9 +299,10 @@ static bool enqueue(struct pool *pool, struct job *job, bool may_start)
 }
 
 int jobs_run(struct fb_worker *handle, const struct fb_pool *pool, void (*work)(void *job),
-    void (*done)(struct fb_worker *handle, void *job), const void *job, size_t n)
+    job_done *done, const void *job, size_t n)
 {
     struct worker *worker = worker_of(handle);
+    struct threads *threads;
     struct job *copy;
     bool accepted;
 
@@ -242,30 +311,19 @@ int jobs_run(struct fb_worker *handle, const struct fb_pool *pool, void (*work)(
         return -1;
     if (worker->threads == NULL)
         worker->threads = create_threads(worker);
-    if (worker->threads == NULL || n > SIZE_MAX / 2)
-        return -1;
-    assert(pool->index < worker->threads->pool_n); /* a pool of this configuration */
-    assert(worker->threads->pools[pool->index].settings == pool);
-    copy = memory_alloc(worker->stream.net.memory, sizeof(*copy) + n);
+    threads = worker->threads;
+    copy = threads != NULL ? create_job(handle, work, done, job, n) : NULL;
     if (copy == NULL)
         return -1;
-    copy->handle = handle;
-    copy->protocol = handle->index;
-    copy->work = work;
-    copy->done = done;
-    copy->argument = n > 0 ? copy->bytes : NULL;
-    if (n > 0)
-        memcpy(copy->bytes, job, n);
-
-    pthread_mutex_lock(&worker->threads->mutex);
-    accepted = enqueue(&worker->threads->pools[pool->index], copy, worker->phase > WORKER_STARTING);
-    pthread_mutex_unlock(&worker->threads->mutex);
-    if (!accepted) {
+    assert(pool->index < threads->pool_n); /* a pool of this configuration */
+    assert(threads->pools[pool->index].settings == pool);
+    pthread_mutex_lock(&threads->mutex);
+    accepted = enqueue(&threads->pools[pool->index], copy, worker->phase > WORKER_STARTING);
+    pthread_mutex_unlock(&threads->mutex);
+    threads->busy += accepted;
+    if (!accepted)
         memory_release(worker->stream.net.memory, copy);
-        return -1;
-    }
-    worker->threads->busy++;
-    return 0;
+    return accepted ? 0 : -1;
 }
 
 int jobs_begin(struct worker *worker)
@@ -299,19 +357,6 @@ unsigned jobs_busy(const struct worker *worker)
     return worker->threads != NULL ? worker->threads->busy : 0;
 }
 
-/* Frees the jobs that no thread has begun, with the mutex held. */
-static void discard_queue(struct pool *pool, const struct memory *memory)
-{
-    struct job *job;
-
-    while ((job = STAILQ_FIRST(&pool->queue)) != NULL) {
-        STAILQ_REMOVE_HEAD(&pool->queue, link);
-        memory_release(memory, job);
-        pool->queued--;
-    }
-    assert(pool->queued == 0);
-}
-
 static void join_threads(struct pool *pool)
 {
     for (unsigned i = 0; i < pool->n; i++)
@@ -323,15 +368,21 @@ void jobs_done(struct worker *worker)
 {
     struct threads *threads = worker->threads;
 
+    assert(worker->phase == WORKER_ENDING);
+    if (worker->posts.source != NULL) {
+        discard_queue(worker, &worker->posts.queue);
+        source_close(&worker->stream.net.loop, worker->posts.source, false);
+        worker->posts.source = NULL;
+    }
     if (threads == NULL)
         return;
-    assert(worker->phase == WORKER_ENDING);
     CHECK_KIND(threads, THREADS_KIND);
     worker->threads = NULL;
     pthread_mutex_lock(&threads->mutex);
     threads->ending = true;
     for (unsigned i = 0; i < threads->pool_n; i++) {
-        discard_queue(&threads->pools[i], worker->stream.net.memory);
+        discard_queue(worker, &threads->pools[i].queue);
+        threads->pools[i].queued = 0;
         pthread_cond_broadcast(&threads->pools[i].wanted);
     }
     pthread_mutex_unlock(&threads->mutex);

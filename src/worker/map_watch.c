@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells protocols of the changes of maps. A wish is renewed before the log is read, so that later
- * changes ring again; they are told on the loop, a part a turn, and never within a call. */
+/* Tells protocols of the changes of maps, on the loop, a part a turn, and never within a call. A
+ * wish is renewed before the log is read, so that later changes ring again. */
 #include "worker/map_watch.h"
 
 #include "settings/calls.h"
@@ -22,7 +22,7 @@ static_assert((int)FB_MAP_WAS_EXPIRED == (int)SHM_MAP_WAS_EXPIRED, "changes are 
 struct map_watch {
     STAILQ_ENTRY(map_watch) link;
     struct fb_worker *handle;
-    struct fb_map *map; /* NULL: ended, and removed once the list is not being walked */
+    struct fb_map *map; /* NULL: ended, and removed by the next look */
     struct shm_map_reader reader;
     uint32_t swept;       /* the part to be swept next */
     unsigned char room[]; /* for a key */
@@ -34,7 +34,6 @@ struct map_watches {
     struct source *source; /* the loop's own: a look is due */
     struct timer timer;
     unsigned budget; /* changes left for this turn */
-    bool telling;
 };
 
 static void post_look(struct worker *worker)
@@ -44,67 +43,48 @@ static void post_look(struct worker *worker)
     loop_post(&worker->stream.net.loop, &source->events[EVENT_READ], QUEUE_NEXT);
 }
 
-static void tell_map_change(
-    struct worker *worker, struct map_watch *watch, const struct shm_map_changed *what)
-{
-    struct fb_worker *handle = watch->handle;
-
-    worker_callback_begin(handle, CALLBACK_MAP_CHANGED);
-    handle->protocol->worker_ops->map_changed(handle, handle->state, watch->map,
-        (fb_bytes) { what->key, what->key_n }, (fb_map_change)what->what);
-    worker_callback_end(worker);
-}
-
-/* Tells what is in the log; false when the turn's part is used up. */
+/* Tells the changes in the log; false when the turn's part is used up. */
 static bool tell_changes(struct worker *worker, struct map_watch *watch)
 {
-    struct map_watches *watches = worker->map_watches;
-    struct shm_map_changed changed;
+    struct fb_worker *handle = watch->handle;
+    struct shm_map_changed what;
 
     if (watch->map != NULL)
         shm_map_log_wish(watch->map->handle, worker->heritage->slot.slot);
-    while (watch->map != NULL) {
-        if (watches->budget == 0)
-            return false;
-        if (!shm_map_log_next(watch->map->handle, &watch->reader, watch->room, &changed))
-            break;
-        watches->budget--;
-        tell_map_change(worker, watch, &changed);
+    while (watch->map != NULL && worker->map_watches->budget > 0) {
+        if (!shm_map_log_next(watch->map->handle, &watch->reader, watch->room, &what))
+            return true;
+        worker->map_watches->budget--;
+        WORKER_CALL(handle, CALLBACK_MAP_CHANGED,
+            handle->protocol->worker_ops->map_changed(handle, handle->state, watch->map,
+                (fb_bytes) { what.key, what.key_n }, (fb_map_change)what.what));
     }
-    return true;
+    return watch->map == NULL;
 }
 
-static void remove_ended(struct worker *worker)
+static void remove_map_watch(struct worker *worker, struct map_watch *watch)
 {
-    struct map_watches *watches = worker->map_watches;
-    struct map_watch *watch, *next;
-
-    assert(!watches->telling);
-    STAILQ_FOREACH_SAFE (watch, &watches->list, link, next) {
-        if (watch->map != NULL)
-            continue;
-        STAILQ_REMOVE(&watches->list, watch, map_watch, link);
-        memory_release(worker->stream.net.memory, watch);
-    }
-    if (STAILQ_EMPTY(&watches->list))
-        timer_del(&worker->stream.net.loop, &watches->timer);
+    STAILQ_REMOVE(&worker->map_watches->list, watch, map_watch, link);
+    memory_release(worker->stream.net.memory, watch);
 }
 
 static void run_look(struct loop *loop, struct source *source)
 {
     struct worker *worker = worker_of_loop(loop);
     struct map_watches *watches = worker->map_watches;
-    struct map_watch *watch;
+    struct map_watch *watch, *next;
     bool all = true;
 
-    assert(watches != NULL && source == watches->source && !watches->telling);
+    assert(watches != NULL && source == watches->source);
     (void)source;
-    watches->telling = true;
     watches->budget = CHANGES_A_TURN;
     STAILQ_FOREACH (watch, &watches->list, link)
         all = tell_changes(worker, watch) && all;
-    watches->telling = false;
-    remove_ended(worker);
+    STAILQ_FOREACH_SAFE (watch, &watches->list, link, next)
+        if (watch->map == NULL)
+            remove_map_watch(worker, watch);
+    if (STAILQ_EMPTY(&watches->list))
+        timer_del(loop, &watches->timer);
     if (!all)
         post_look(worker);
     net_flush(&worker->stream.net);
@@ -205,10 +185,10 @@ int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on)
     if (worker->map_watches == NULL)
         return 0;
     watch = find_map_watch(worker->map_watches, handle, map);
-    if (watch != NULL)
+    if (watch != NULL) {
         watch->map = NULL;
-    if (watch != NULL && !worker->map_watches->telling)
-        remove_ended(worker);
+        post_look(worker);
+    }
     return 0;
 }
 
@@ -250,15 +230,14 @@ void map_watch_bell(struct worker *worker)
 void map_watch_done(struct worker *worker)
 {
     struct map_watches *watches = worker->map_watches;
-    struct map_watch *watch;
+    struct loop *loop = &worker->stream.net.loop;
 
     if (watches == NULL)
         return;
-    assert(!watches->telling);
-    STAILQ_FOREACH (watch, &watches->list, link)
-        watch->map = NULL;
-    remove_ended(worker);
-    source_close(&worker->stream.net.loop, watches->source, false);
+    while (!STAILQ_EMPTY(&watches->list))
+        remove_map_watch(worker, STAILQ_FIRST(&watches->list));
+    timer_del(loop, &watches->timer);
+    source_close(loop, watches->source, false);
     memory_release(worker->stream.net.memory, watches);
     worker->map_watches = NULL;
 }

@@ -10,7 +10,7 @@ struct fb_map;
 struct fb_worker;
 struct worker;
 
-/* Begins or ends to tell the protocol; -1 without memory, or where it cannot be told. */
+/* Begins or ends to tell the protocol; -1 without memory, or without a log or callback. */
 int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on);
 /* Wakes the workers awaiting the latest change. */
 void map_watch_ring(struct worker *worker, struct fb_map *map);

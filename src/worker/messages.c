@@ -28,25 +28,54 @@ fb_ref messages_reference(struct worker *worker, struct fb_conn *conn)
     return name == 0 ? 0 : (fb_ref)references_own(worker) << REFERENCES_NAME_BITS | name;
 }
 
-/* Sends a message, and awaits the outcome; the message's number, or 0. */
-static uint64_t send_one(struct worker *worker, struct fb_worker *protocol, fb_ref from, fb_ref to,
-    const void *p, size_t n)
+/* Adds a message to the queue, and awaits the outcome; false without memory. */
+static bool add_message(struct fb_worker *handle, const struct message_head *head, bool is_unheard,
+    const void *p, size_t n, struct message_bytes *shared, struct message_queue *queue)
 {
-    struct message_head head = { .from = from, .to = to, .protocol = protocol->mark };
-    struct unanswered values = { .from = from, .to = to, .protocol = protocol->index };
-    struct queued_message *message;
-    struct unanswered *unanswered;
+    struct queued_message *message = message_create(handle->worker, head, p, n, shared);
+    struct unanswered values = {
+        .number = head->number,
+        .from = head->from,
+        .to = head->to,
+        .protocol = handle->index,
+        .is_unheard = is_unheard,
+    };
 
-    head.number = values.number = ++worker->messages->last_number;
-    message = message_create(worker, &head, p, n);
-    unanswered = message != NULL ? messages_await(worker, &values) : NULL;
-    if (unanswered == NULL) {
+    if (message == NULL)
+        return false;
+    message->unanswered = messages_await(handle->worker, &values);
+    STAILQ_INSERT_TAIL(queue, message, link);
+    return message->unanswered != NULL;
+}
+
+/* Sends the queue, where all messages could be added, or nothing. */
+static void send_queue(struct worker *worker, struct message_queue *queue, bool all_added)
+{
+    struct queued_message *message;
+
+    while ((message = message_take(queue)) != NULL) {
+        struct unanswered *unanswered = message->unanswered;
+
+        if (all_added && !peers_send(worker, message))
+            messages_decide(worker, unanswered, FB_MESSAGE_BUSY);
+        if (all_added)
+            continue;
+        if (unanswered != NULL)
+            messages_await_not(worker, unanswered);
         message_free(worker, message);
-        return 0;
     }
-    if (!peers_send(worker, message))
-        messages_decide(worker, unanswered, FB_MESSAGE_BUSY);
-    return head.number;
+}
+
+/* Sends a message, and awaits the outcome; the message's number, or 0. */
+static uint64_t send_one(struct fb_worker *handle, fb_ref from, fb_ref to, const void *p, size_t n)
+{
+    struct message_head head = { ++handle->worker->messages->last_number, from, to, handle->mark,
+        MESSAGE_IS_SENT };
+    struct message_queue queue = STAILQ_HEAD_INITIALIZER(queue);
+    bool is_added = add_message(handle, &head, false, p, n, NULL, &queue);
+
+    send_queue(handle->worker, &queue, is_added);
+    return is_added ? head.number : 0;
 }
 
 uint64_t messages_send(
@@ -54,14 +83,13 @@ uint64_t messages_send(
 {
     fb_ref own = messages_reference(worker, from);
     struct session_use *use = session_use_of(from);
-    unsigned index = session_server_of(from)->protocol_index;
     uint64_t number;
 
     if (own == 0 || n > FB_MESSAGE_MAX || use->unanswered >= UNANSWERED_MAX)
         return 0;
     if (use->guesses >= GUESSES_MAX && !references_is_worker(to))
         to = 0; /* unknown */
-    number = send_one(worker, &worker->protocols[index], own, to, p, n);
+    number = send_one(&worker->protocols[session_server_of(from)->protocol_index], own, to, p, n);
     use->unanswered += number != 0;
     return number;
 }
@@ -74,133 +102,73 @@ uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void
     if (n > FB_MESSAGE_MAX || from->unanswered >= UNANSWERED_OF_WORKER_MAX ||
         !messages_open(worker))
         return 0;
-    number = send_one(worker, from, references_own_worker(worker), to, p, n);
+    number = send_one(from, references_own_worker(worker), to, p, n);
     from->unanswered += number != 0;
     return number;
 }
 
-/* Whether messages to all are for this peer: also before the greeting is answered. */
-static bool is_receiver(const struct peer *peer, const struct fb_worker *handle)
-{
-    return ((peer->protocols | peer->unheard) >> handle->index & 1) != 0;
-}
-
-static unsigned count_receivers(const struct messages *messages, const struct fb_worker *handle)
-{
-    const struct peer *peer;
-    unsigned n = 0;
-
-    TAILQ_FOREACH (peer, &messages->peers, link)
-        n += is_receiver(peer, handle);
-    return n;
-}
-
-/* Creates a message for each receiver; false without memory, with some in the queue. */
-static bool create_all(struct fb_worker *from, struct message_head *head,
+/* Adds a message for each worker with the protocol, also before the worker has greeted back; the
+ * number of receivers, or -1 without memory. */
+static int add_messages(struct fb_worker *from, struct message_head *head,
     struct message_bytes *shared, size_t n, struct message_queue *queue)
 {
-    struct worker *worker = from->worker;
-    struct queued_message *message;
     struct peer *peer;
+    int receiver_n = 0;
 
-    TAILQ_FOREACH (peer, &worker->messages->peers, link) {
-        struct unanswered values = {
-            .number = head->number,
-            .from = head->from,
-            .to = peer->id,
-            .protocol = from->index,
-            .is_unheard = (peer->unheard >> from->index & 1) != 0,
-        };
+    TAILQ_FOREACH (peer, &from->worker->messages->peers, link) {
+        bool is_unheard = (peer->unheard >> from->index & 1) != 0;
 
-        if (!is_receiver(peer, from))
+        if (!is_unheard && (peer->protocols >> from->index & 1) == 0)
             continue;
         head->to = peer->id;
-        message = message_create(worker, head, NULL, 0);
-        if (message == NULL)
-            return false;
-        message->n = n;
-        message->p = shared->bytes;
-        message->shared = shared;
-        shared->users++;
-        STAILQ_INSERT_TAIL(queue, message, link);
-        message->unanswered = messages_await(worker, &values);
-        if (message->unanswered == NULL)
-            return false;
+        if (!add_message(from, head, is_unheard, NULL, n, shared, queue))
+            return -1;
+        receiver_n++;
     }
-    return true;
+    return receiver_n;
 }
 
-static void send_all(struct fb_worker *from, struct message_queue *queue)
+/* Reports a message without receivers as handled; 1, or -1 without memory. */
+static int send_none(struct fb_worker *from, const struct message_head *head)
 {
-    struct worker *worker = from->worker;
-    struct queued_message *message;
-
-    while ((message = STAILQ_FIRST(queue)) != NULL) {
-        struct unanswered *unanswered = message->unanswered;
-
-        STAILQ_REMOVE_HEAD(queue, link);
-        if (!peers_send(worker, message))
-            messages_decide(worker, unanswered, FB_MESSAGE_BUSY);
-    }
-}
-
-static void discard_all(struct worker *worker, struct message_queue *queue)
-{
-    struct queued_message *message;
-
-    STAILQ_FOREACH (message, queue, link)
-        if (message->unanswered != NULL)
-            messages_await_not(worker, message->unanswered);
-    messages_free(worker, queue);
-}
-
-/* Without receivers a message has been handled. */
-static uint64_t send_none(struct fb_worker *from, uint64_t number, fb_ref own)
-{
-    struct unanswered values = { .number = number, .from = own, .protocol = from->index };
-    struct unanswered *unanswered = messages_await(from->worker, &values);
+    struct unanswered *unanswered = messages_await(
+        from->worker, &(struct unanswered) {
+                          .number = head->number, .from = head->from, .protocol = from->index });
 
     if (unanswered == NULL)
-        return 0;
-    from->unanswered++;
+        return -1;
     messages_decide(from->worker, unanswered, FB_MESSAGE_HANDLED);
-    return number;
+    return 1;
 }
 
 uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n)
 {
     struct worker *worker = worker_of(from);
-    struct message_head head = { .protocol = from->mark };
+    struct message_head head = { .from = references_own_worker(worker), .protocol = from->mark };
     struct message_queue queue = STAILQ_HEAD_INITIALIZER(queue);
     struct message_bytes *shared;
-    unsigned receivers;
-    bool created;
+    int answer_n, most = UNANSWERED_OF_WORKER_MAX - (int)from->unanswered;
+    bool sends;
 
-    if (n > FB_MESSAGE_MAX || !messages_open(worker))
+    if (n > FB_MESSAGE_MAX || most <= 0 || !messages_open(worker))
         return 0;
-    receivers = count_receivers(worker->messages, from);
-    if (from->unanswered + (receivers > 0 ? receivers : 1) > UNANSWERED_OF_WORKER_MAX)
-        return 0;
-    head.from = references_own_worker(worker);
-    head.number = ++worker->messages->last_number;
-    if (receivers == 0)
-        return send_none(from, head.number, head.from);
     shared = memory_alloc(worker->stream.net.memory, sizeof(*shared) + n);
     if (shared == NULL)
         return 0;
-    shared->users = 1; /* this one */
+    shared->users = 1; /* this function */
     if (n > 0)
         memcpy(shared->bytes, p, n);
-    created = create_all(from, &head, shared, n, &queue);
-    if (created)
-        from->unanswered += receivers;
-    else
-        discard_all(worker, &queue);
-    if (created)
-        send_all(from, &queue);
+    head.number = ++worker->messages->last_number;
+    answer_n = add_messages(from, &head, shared, n, &queue);
+    if (answer_n == 0)
+        answer_n = send_none(from, &head);
+    sends = answer_n > 0 && answer_n <= most;
+    if (sends)
+        from->unanswered += (unsigned)answer_n;
+    send_queue(worker, &queue, sends);
     if (--shared->users == 0)
         memory_release(worker->stream.net.memory, shared);
-    return created ? head.number : 0;
+    return sends ? head.number : 0;
 }
 
 bool messages_are_unsent(const struct worker *worker)
@@ -210,22 +178,11 @@ bool messages_are_unsent(const struct worker *worker)
 
 /* ---- Greetings ---- */
 
-static int greet_slot(struct worker *worker, struct slot_id id)
-{
-    struct peer *peer = peers_get(worker, slot_incarnation(id));
-
-    if (peer == NULL)
-        return worker_fail(worker, errno, "no memory for the other workers");
-    peer->id = references_of_slot(id);
-    peers_greet(worker, peer);
-    return 0;
-}
-
 int messages_greet_all(struct worker *worker)
 {
     const struct shared *shared = worker->heritage->shared;
     const struct shared_published *published = shared->published;
-    uint32_t n = published->slot_n;
+    uint32_t n = published->slot_n < SLOT_MAX ? published->slot_n : SLOT_MAX;
     bool listens = false;
 
     for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
@@ -234,13 +191,17 @@ int messages_greet_all(struct worker *worker)
         return 0;
     if (!messages_open(worker))
         return worker_fail(worker, errno, "no memory for messages of workers");
-    for (uint32_t i = 0; i < n && i < SLOT_MAX; i++) {
-        struct slot_id id = { .slot = shared->half * SLOT_MAX + i,
-            .serial = published->slots[i].serial };
+    for (uint32_t i = 0; i < n; i++) {
+        struct slot_id id = { shared->half * SLOT_MAX + i, published->slots[i].serial };
+        struct peer *peer;
 
-        if (id.serial != 0 && id.slot != worker->heritage->slot.slot &&
-            greet_slot(worker, id) == -1)
-            return -1;
+        if (id.serial == 0 || id.slot == worker->heritage->slot.slot)
+            continue;
+        peer = peers_get(worker, slot_incarnation(id));
+        if (peer == NULL)
+            return worker_fail(worker, errno, "no memory for the other workers");
+        peer->id = references_of_slot(id);
+        peers_greet(worker, peer);
     }
     channel_end_send(&worker->to_master, MESSAGE_OTHERS_WANTED);
     return 0;

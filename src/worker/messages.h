@@ -29,8 +29,7 @@ uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void
 uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n);
 /* Whether messages or replies wait to be sent to other workers. */
 bool messages_are_unsent(const struct worker *worker);
-/* Greets all siblings, where a protocol has a callback for messages or peers; -1 after an emerg
- * line. */
+/* Greets all siblings, where a protocol has callbacks for workers; -1 after an emerg line. */
 int messages_greet_all(struct worker *worker);
 /* Greets a worker of another master process. */
 void messages_greet_other(struct worker *worker, uint32_t incarnation);
@@ -41,14 +40,12 @@ bool messages_open(struct worker *worker);
 void messages_open_inbox(struct worker *worker, struct channel_message *message);
 /* Closes queues and inbox; waiting messages are freed unsent. */
 void messages_done(struct worker *worker);
-/* Asserts the invariants of open queues. */
 void messages_check(const struct worker *worker);
 
 /* peers.c: Takes the descriptor of a worker's inbox from the master, and sends the queue. */
 void peers_open(struct worker *worker, struct channel_message *message);
-/* Answers "unknown" for a worker that has gone. */
+/* Answers "unknown" for a worker that has gone; for workers of another master process, up to a
+ * serial, by the low bits; and for all inboxes that a master who has gone would hand over. */
 void peers_gone(struct worker *worker, uint32_t incarnation);
-/* Answers "unknown" for workers of another master process, up to a serial, by the low bits. */
 void peers_others_gone(struct worker *worker, uint32_t serial);
-/* The master has gone, and hands over no inbox any more. */
 void peers_master_gone(struct worker *worker);

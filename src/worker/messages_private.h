@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The message queues, for messages*.c and peers.c. Every queued message has one queue, or is being
+/* The message queues, for messages*.c and peers.c. Every queued message is in a queue, or is being
  * handled. */
 #pragma once
 
@@ -42,7 +42,7 @@ struct queued_message {
     size_t n;
     const uint8_t *p;              /* n bytes: its own, or the shared */
     struct message_bytes *shared;  /* NULL: none */
-    struct unanswered *unanswered; /* while a message to all workers is made */
+    struct unanswered *unanswered; /* while the message is made */
     uint8_t own[];
 };
 
@@ -55,7 +55,7 @@ struct unanswered {
     fb_ref from, to;
     unsigned protocol;  /* the sender's index */
     fb_outcome outcome; /* decided here, to be reported soon; 0: the receiver decides */
-    bool is_unheard;    /* to a worker that may turn out not to run the protocol */
+    bool is_unheard;    /* to a worker perhaps without the protocol */
 };
 
 RB_HEAD(unanswered_tree, unanswered);
@@ -107,13 +107,16 @@ struct messages {
     uint64_t deaf_until; /* messages to connections are not taken until then, monotonic ms */
 };
 
-/* messages_queue.c: Creates a message with a copy of its bytes; NULL without memory. */
-struct queued_message *message_create(
-    struct worker *worker, const struct message_head *head, const void *p, size_t n);
+/* messages_queue.c: Creates a message, with a copy of n bytes or with the shared bytes; NULL without
+ * memory. */
+struct queued_message *message_create(struct worker *worker, const struct message_head *head,
+    const void *p, size_t n, struct message_bytes *shared);
 void message_free(struct worker *worker, struct queued_message *message);
+/* Takes the first message of a queue; NULL: the queue is empty. */
+struct queued_message *message_take(struct message_queue *queue);
 /* Frees the messages of a queue. */
 void messages_free(struct worker *worker, struct message_queue *queue);
-/* Makes the loop look at what is to be done locally. */
+/* Makes the loop run the local queue. */
 void messages_post_local(struct worker *worker);
 /* Adds a sent message without an outcome; NULL without memory. */
 struct unanswered *messages_await(struct worker *worker, const struct unanswered *values);
@@ -124,7 +127,7 @@ void messages_decide(struct worker *worker, struct unanswered *unanswered, fb_ou
 void messages_decide_unknown(struct worker *worker, uint32_t incarnation);
 /* Notes the protocols, as bits, of a worker known by its slot so far. */
 void messages_heard_of(struct worker *worker, fb_ref id, uint64_t protocols);
-/* Reports the outcome of a reply; `peer`, where the outcome is "unknown": the sender, or NULL. */
+/* Reports the outcome of a reply; `peer`: the sender of "unknown", or NULL. */
 void messages_answered(struct worker *worker, const struct message_head *reply, struct peer *peer);
 /* Reports the outcomes that were decided here. */
 void messages_report_decided(struct worker *worker);
@@ -135,7 +138,6 @@ void messages_check_unanswered(const struct messages *messages);
 bool peers_send(struct worker *worker, struct queued_message *message);
 /* Finds or makes the peer of an incarnation; NULL without memory, or with too many peers. */
 struct peer *peers_get(struct worker *worker, uint32_t incarnation);
-/* Finds the peer of an incarnation, or NULL. */
 struct peer *peers_find(struct messages *messages, uint32_t incarnation);
 /* Sends the greeting to a peer, which may be gone then; without memory later. */
 void peers_greet(struct worker *worker, struct peer *peer);

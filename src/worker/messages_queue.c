@@ -10,20 +10,22 @@
 
 /* ---- Queued messages ---- */
 
-struct queued_message *message_create(
-    struct worker *worker, const struct message_head *head, const void *p, size_t n)
+struct queued_message *message_create(struct worker *worker, const struct message_head *head,
+    const void *p, size_t n, struct message_bytes *shared)
 {
-    struct queued_message *message = memory_alloc(worker->stream.net.memory, sizeof(*message) + n);
+    struct queued_message *message =
+        memory_alloc(worker->stream.net.memory, sizeof(*message) + (shared == NULL ? n : 0));
 
     if (message == NULL)
         return NULL;
-    message->head = *head;
-    message->n = n;
-    message->p = message->own;
-    message->shared = NULL;
-    message->unanswered = NULL;
-    if (n > 0)
+    *message = (struct queued_message) { .head = *head, .n = n, .p = message->own };
+    if (shared != NULL) {
+        shared->users++;
+        message->shared = shared;
+        message->p = shared->bytes;
+    } else if (n > 0) {
         memcpy(message->own, p, n);
+    }
     return message;
 }
 
@@ -39,14 +41,21 @@ void message_free(struct worker *worker, struct queued_message *message)
     memory_release(memory, message);
 }
 
+struct queued_message *message_take(struct message_queue *queue)
+{
+    struct queued_message *message = STAILQ_FIRST(queue);
+
+    if (message != NULL)
+        STAILQ_REMOVE_HEAD(queue, link);
+    return message;
+}
+
 void messages_free(struct worker *worker, struct message_queue *queue)
 {
     struct queued_message *message;
 
-    while ((message = STAILQ_FIRST(queue)) != NULL) {
-        STAILQ_REMOVE_HEAD(queue, link);
+    while ((message = message_take(queue)) != NULL)
         message_free(worker, message);
-    }
 }
 
 void messages_post_local(struct worker *worker)
@@ -115,30 +124,21 @@ void messages_heard_of(struct worker *worker, fb_ref id, uint64_t protocols)
 
 /* ---- Reports ---- */
 
-/* Counts the answers that are still to come for a message. */
-static uint32_t count_answers(struct messages *messages, uint64_t number)
-{
-    struct unanswered key = { .number = number };
-    struct unanswered *unanswered = RB_NFIND(unanswered_tree, &messages->unanswered, &key);
-    uint32_t n = 0;
-
-    for (; unanswered != NULL && unanswered->number == number; n++)
-        unanswered = RB_NEXT(unanswered_tree, &messages->unanswered, unanswered);
-    return n;
-}
-
-static void report_to_worker(
-    struct worker *worker, unsigned protocol, const struct fb_answer *answer)
+/* Reports to the worker, with the number of answers that are still to come for the message. */
+static void report_to_worker(struct worker *worker, unsigned protocol, struct fb_answer *answer)
 {
     struct fb_worker *handle = &worker->protocols[protocol];
+    struct unanswered key = { .number = answer->message };
+    struct unanswered *next = RB_NFIND(unanswered_tree, &worker->messages->unanswered, &key);
 
     assert(handle->unanswered > 0);
     handle->unanswered--;
-    if (!handle->started || !WORKER_HAS(handle, answered))
-        return;
-    worker_callback_begin(handle, CALLBACK_WORKER_ANSWERED);
-    handle->protocol->worker_ops->answered(handle, handle->state, answer);
-    worker_callback_end(worker);
+    for (; next != NULL && next->number == answer->message;
+        next = RB_NEXT(unanswered_tree, &worker->messages->unanswered, next))
+        answer->left++;
+    if (handle->started && WORKER_HAS(handle, answered))
+        WORKER_CALL(handle, CALLBACK_WORKER_ANSWERED,
+            handle->protocol->worker_ops->answered(handle, handle->state, answer));
 }
 
 static void report_to_conn(struct fb_conn *conn, const struct fb_answer *answer, bool guessed)
@@ -174,13 +174,9 @@ static void report_message_outcome(
     struct fb_conn *conn;
 
     messages_await_not(worker, unanswered);
-    if (references_is_worker(from)) {
-        answer.left = count_answers(worker->messages, answer.message);
+    if (references_is_worker(from))
         report_to_worker(worker, protocol, &answer);
-        return;
-    }
-    conn = references_find(worker, from);
-    if (conn != NULL)
+    else if ((conn = references_find(worker, from)) != NULL)
         report_to_conn(conn, &answer, guessed);
 }
 

@@ -44,14 +44,6 @@ static uint64_t give_to_conn(struct fb_conn *conn, fb_ref from, fb_bytes bytes)
     return result == 0 ? FB_MESSAGE_HANDLED : FB_MESSAGE_DECLINED;
 }
 
-static bool conn_takes_from(const struct fb_conn *conn, const struct worker *worker, uint64_t mark)
-{
-    const struct server *server = session_server_of(conn);
-
-    return worker->protocols[server->protocol_index].mark == mark ||
-           (server->protocol->flags & FB_TAKES_FOREIGN) != 0;
-}
-
 /* Gives a message to a connection; the outcome. */
 static uint64_t receive_for_conn(
     struct worker *worker, const struct message_head *head, fb_bytes bytes)
@@ -62,7 +54,7 @@ static uint64_t receive_for_conn(
     if (now < worker->messages->deaf_until)
         return FB_MESSAGE_BUSY;
     conn = references_find(worker, head->to);
-    if (conn != NULL && conn_is_active(conn) && conn_takes_from(conn, worker, head->protocol))
+    if (conn != NULL && conn_is_active(conn) && references_takes(conn, worker, head->protocol))
         return give_to_conn(conn, head->from, bytes);
     if (conn != NULL || !references_is_guess(worker, head->to))
         return FB_MESSAGE_UNKNOWN;
@@ -82,24 +74,28 @@ static uint64_t receive_for_worker(
         return FB_MESSAGE_UNKNOWN;
     if (!WORKER_HAS(handle, message))
         return FB_MESSAGE_DECLINED;
-    worker_callback_begin(handle, CALLBACK_WORKER_MESSAGE);
-    result = handle->protocol->worker_ops->message(handle, handle->state, head->from, bytes);
-    worker_callback_end(worker);
+    WORKER_CALL(handle, CALLBACK_WORKER_MESSAGE,
+        result = handle->protocol->worker_ops->message(handle, handle->state, head->from, bytes));
     return result == 0 ? FB_MESSAGE_HANDLED : FB_MESSAGE_DECLINED;
 }
 
 /* ---- Workers that come and go ---- */
 
-static void call_of_worker(struct fb_worker *handle, enum callback callback,
-    void (*function)(fb_worker *worker, void *state, fb_ref id), fb_ref id)
+/* Tells protocols, as bits, by `worker_came` or `worker_gone`. */
+static void tell_protocols(
+    struct worker *worker, uint64_t protocols, enum callback callback, fb_ref id)
 {
-    struct worker *worker = handle->worker;
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++) {
+        struct fb_worker *handle = &worker->protocols[i];
+        void (*function)(fb_worker *worker, void *state, fb_ref id);
 
-    if (!handle->started || function == NULL)
-        return;
-    worker_callback_begin(handle, callback);
-    function(handle, handle->state, id);
-    worker_callback_end(worker);
+        if ((protocols >> i & 1) == 0 || !handle->started)
+            continue;
+        function = callback == CALLBACK_WORKER_CAME ? handle->protocol->worker_ops->worker_came
+                                                    : handle->protocol->worker_ops->worker_gone;
+        if (function != NULL)
+            WORKER_CALL(handle, callback, function(handle, handle->state, id));
+    }
 }
 
 /* Finds the protocols of a greeting here, as bits by index. */
@@ -149,10 +145,7 @@ static void receive_greeting(struct worker *worker, fb_ref from, fb_bytes marks)
     messages_heard_of(worker, from, protocols);
     if (!peer->greeted)
         peers_greet(worker, peer); /* the peer may be gone */
-    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
-        if ((came >> i & 1) != 0)
-            call_of_worker(&worker->protocols[i], CALLBACK_WORKER_CAME,
-                worker->protocols[i].protocol->worker_ops->worker_came, from);
+    tell_protocols(worker, came, CALLBACK_WORKER_CAME, from);
 }
 
 /* Tells protocols about workers that have gone and been heard out. */
@@ -163,10 +156,7 @@ static void tell_gone(struct worker *worker)
 
     while ((peer = TAILQ_FIRST(&messages->gone)) != NULL) {
         TAILQ_REMOVE(&messages->gone, peer, link);
-        for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
-            if ((peer->protocols >> i & 1) != 0)
-                call_of_worker(&worker->protocols[i], CALLBACK_WORKER_GONE,
-                    worker->protocols[i].protocol->worker_ops->worker_gone, peer->id);
+        tell_protocols(worker, peer->protocols, CALLBACK_WORKER_GONE, peer->id);
         memory_release(worker->stream.net.memory, peer);
         net_flush(&worker->stream.net);
     }
@@ -174,30 +164,22 @@ static void tell_gone(struct worker *worker)
 
 /* ---- Dispatch ---- */
 
-static void receive_message_reply(struct worker *worker, const struct message_head *reply)
-{
-    bool is_unknown = reply->outcome == FB_MESSAGE_UNKNOWN || reply->outcome == MESSAGE_IS_GUESS;
-
-    messages_answered(worker, reply,
-        is_unknown ? peers_find(worker->messages, references_incarnation(reply->from)) : NULL);
-}
-
 /* Receives a message, reply or greeting. `own`, perhaps the message itself, is sent back as the
  * reply to a message; returns whether it was. */
 static bool receive_message(struct worker *worker, const struct message_head *head, fb_bytes bytes,
     struct queued_message *own)
 {
     struct message_head reply = { .number = head->number, .from = head->to, .to = head->from };
+    bool is_unknown = head->outcome == FB_MESSAGE_UNKNOWN || head->outcome == MESSAGE_IS_GUESS;
 
     assert(own != NULL);
-    if (head->outcome == MESSAGE_IS_GREETING) {
+    if (head->outcome == MESSAGE_IS_GREETING)
         receive_greeting(worker, head->from, bytes);
+    else if (head->outcome != MESSAGE_IS_SENT)
+        messages_answered(worker, head,
+            is_unknown ? peers_find(worker->messages, references_incarnation(head->from)) : NULL);
+    if (head->outcome != MESSAGE_IS_SENT)
         return false;
-    }
-    if (head->outcome != MESSAGE_IS_SENT) {
-        receive_message_reply(worker, head);
-        return false;
-    }
     reply.outcome = references_is_worker(head->to) ? receive_for_worker(worker, head, bytes)
                                                    : receive_for_conn(worker, head, bytes);
     assert(own->shared == NULL); /* the local queue has none */
@@ -237,7 +219,7 @@ static bool has_spare(struct worker *worker)
     struct messages *messages = worker->messages;
 
     if (messages->spare == NULL)
-        messages->spare = message_create(worker, &none, NULL, 0);
+        messages->spare = message_create(worker, &none, NULL, 0, NULL);
     if (messages->spare == NULL && !messages->short_of_memory)
         log_write(&worker->log, LEVEL_CRIT, errno, "no memory to receive messages, they wait");
     messages->short_of_memory = messages->spare == NULL;
@@ -306,25 +288,20 @@ void messages_open_inbox(struct worker *worker, struct channel_message *message)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = inbox_readable } };
     struct loop *loop = &worker->stream.net.loop;
-    struct source *source;
+    bool opens = message->fd != -1 && messages_open(worker) && worker->messages->inbox == NULL;
+    struct source *source = opens ? worker_source(worker, message->fd, &ops) : NULL;
 
-    if (message->fd == -1 || !messages_open(worker) || worker->messages->inbox != NULL) {
-        if (worker->messages == NULL || worker->messages->inbox == NULL)
-            channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
-        return;
-    }
-    source = worker_source(worker, message->fd, &ops);
-    if (source == NULL || source_arm(loop, source, EVENT_READ) == -1) {
+    if (source != NULL)
+        message->fd = -1;
+    if (source != NULL && source_arm(loop, source, EVENT_READ) == 0)
+        worker->messages->inbox = source;
+    else if (opens)
         log_write(&worker->log, LEVEL_CRIT, errno, "messages cannot be received");
-        if (source != NULL) {
-            message->fd = -1;
-            source_close(loop, source, false);
-        }
-        channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
+    if (worker->messages != NULL && worker->messages->inbox != NULL)
         return;
-    }
-    message->fd = -1;
-    worker->messages->inbox = source;
+    if (source != NULL)
+        source_close(loop, source, false);
+    channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
 }
 
 /* ---- The queues ---- */
@@ -340,8 +317,7 @@ static void run_local(struct loop *loop, struct source *source)
     CHECK_KIND(messages, MESSAGES_KIND);
     assert(source == messages->local);
     STAILQ_CONCAT(&queue, &messages->local_queue);
-    while ((message = STAILQ_FIRST(&queue)) != NULL) {
-        STAILQ_REMOVE_HEAD(&queue, link);
+    while ((message = message_take(&queue)) != NULL) {
         if (!receive_message(
                 worker, &message->head, (fb_bytes) { message->p, message->n }, message))
             message_free(worker, message);

@@ -54,22 +54,20 @@ struct peer *peers_find(struct messages *messages, uint32_t incarnation)
 static void ask_for_peer_inbox(struct worker *worker, struct peer *peer)
 {
     struct messages *messages = worker->messages;
-    struct loop *loop = &worker->stream.net.loop;
+    uint64_t now = worker->stream.net.loop.clock.mono_ms;
 
     assert(peer->fd == -1 && !peer->asked);
-    if (peer->ask_at > loop->clock.mono_ms) {
+    if (peer->ask_at > now) {
         retry_at(worker, peer->ask_at);
         return;
     }
-    if (messages->asked_n < ASKED_MAX &&
-        token_bucket_take(&messages->asks, &ask_rate, loop->clock.mono_ms) &&
-        channel_end_try(&worker->to_master,
-            &(struct channel_message) { MESSAGE_INBOX_WANTED, peer->incarnation, -1 })) {
-        peer->asked = true;
-        messages->asked_n++;
-    } else {
+    peer->asked = messages->asked_n < ASKED_MAX &&
+                  token_bucket_take(&messages->asks, &ask_rate, now) &&
+                  channel_end_try(&worker->to_master,
+                      &(struct channel_message) { MESSAGE_INBOX_WANTED, peer->incarnation, -1 });
+    messages->asked_n += peer->asked;
+    if (!peer->asked)
         peers_retry_soon(worker);
-    }
 }
 
 struct peer *peers_get(struct worker *worker, uint32_t incarnation)
@@ -195,16 +193,6 @@ void peers_master_gone(struct worker *worker)
             peers_gone(worker, peer->incarnation);
 }
 
-/* Goes on waiting: there was no descriptor for the inbox. */
-static void wait_for_descriptor(struct worker *worker, struct peer *peer)
-{
-    assert(peer->fd == -1 && !peer->asked);
-    if (peer->ask_at == 0)
-        log_write(&worker->log, LEVEL_CRIT, EMFILE, "messages to another worker wait");
-    peer->ask_at = worker->stream.net.loop.clock.mono_ms + SHORT_MS;
-    retry_at(worker, peer->ask_at);
-}
-
 void peers_open(struct worker *worker, struct channel_message *message)
 {
     struct messages *messages = worker->messages;
@@ -214,8 +202,11 @@ void peers_open(struct worker *worker, struct channel_message *message)
         return;
     messages->asked_n -= peer->asked;
     peer->asked = false;
-    if (message->fd == -1) {
-        wait_for_descriptor(worker, peer);
+    if (message->fd == -1) { /* the master had no descriptor for the inbox */
+        if (peer->ask_at == 0)
+            log_write(&worker->log, LEVEL_CRIT, EMFILE, "messages to another worker wait");
+        peer->ask_at = worker->stream.net.loop.clock.mono_ms + SHORT_MS;
+        retry_at(worker, peer->ask_at);
         return;
     }
     peer->fd = message->fd;
@@ -223,13 +214,6 @@ void peers_open(struct worker *worker, struct channel_message *message)
     message->fd = -1;
     if (!deliver_queue(worker, peer))
         peers_gone(worker, message->argument);
-}
-
-static bool is_flooded(const struct messages *messages, const struct peer *peer, bool reply)
-{
-    if (!reply)
-        return peer->refuses != 0 || peer->queued_n >= QUEUED_MAX;
-    return peer->queued_n >= REPLIES_MAX || messages->queued_n >= QUEUED_IN_ALL_MAX;
 }
 
 static void queue_message(struct worker *worker, struct peer *peer, struct queued_message *message)
@@ -243,24 +227,26 @@ static void queue_message(struct worker *worker, struct peer *peer, struct queue
 
 bool peers_send(struct worker *worker, struct queued_message *message)
 {
+    struct messages *messages = worker->messages;
     uint32_t incarnation = references_incarnation(message->head.to);
     bool reply = message->head.outcome != MESSAGE_IS_SENT;
     struct peer *peer;
 
     if (incarnation == references_own(worker)) {
-        STAILQ_INSERT_TAIL(&worker->messages->local_queue, message, link);
+        STAILQ_INSERT_TAIL(&messages->local_queue, message, link);
         messages_post_local(worker);
         return true;
     }
     peer = peers_get(worker, incarnation);
-    if (peer == NULL || is_flooded(worker->messages, peer, reply)) {
-        if (peer != NULL && !reply)
-            peer->refuses |= PEER_IS_FLOODED; /* the next ones would overtake this one */
-        message_free(worker, message);
-        return false;
+    if (peer != NULL && !reply && (peer->refuses != 0 || peer->queued_n >= QUEUED_MAX))
+        peer->refuses |= PEER_IS_FLOODED; /* the next ones would overtake this one */
+    else if (peer != NULL &&
+             (!reply || (peer->queued_n < REPLIES_MAX && messages->queued_n < QUEUED_IN_ALL_MAX))) {
+        queue_message(worker, peer, message);
+        return true;
     }
-    queue_message(worker, peer, message);
-    return true;
+    message_free(worker, message);
+    return false;
 }
 
 void peers_greet(struct worker *worker, struct peer *peer)
@@ -280,7 +266,7 @@ void peers_greet(struct worker *worker, struct peer *peer)
             marks[n++] = worker->protocols[i].mark;
             listening |= UINT64_C(1) << i;
         }
-    greeting = message_create(worker, &head, marks, n * sizeof(marks[0]));
+    greeting = message_create(worker, &head, marks, n * sizeof(marks[0]), NULL);
     peer->to_greet = greeting == NULL;
     peer->greeted = greeting != NULL;
     if (greeting == NULL) {

@@ -11,43 +11,24 @@
 
 const char *worker_protocols_name(const struct worker *worker, unsigned index)
 {
-    const struct fb_worker *own = index < STREAM_PROTOCOLS_MAX ? &worker->protocols[index] : NULL;
+    const fb_protocol *protocol =
+        index < STREAM_PROTOCOLS_MAX ? worker->protocols[index].protocol : NULL;
 
-    return own != NULL && own->protocol != NULL ? own->protocol->name : "unknown";
-}
-
-/* Calls `worker_start`, if there is one. */
-static int call_start(struct worker *worker, const struct server *server, struct fb_worker *handle)
-{
-    const fb_protocol *protocol = server->protocol;
-    int result;
-
-    if (protocol->worker_start == NULL)
-        return 0;
-    worker_callback_begin(handle, CALLBACK_WORKER_START);
-    result = protocol->worker_start(handle, handle->state);
-    worker_callback_end(worker);
-    return result;
-}
-
-/* The protocol's mark in messages, equal in every configuration. */
-static uint64_t mark_of(const char *name)
-{
-    static const uint64_t key[2] = { 0, 0 };
-
-    return siphash(key, name, strlen(name));
+    return protocol != NULL ? protocol->name : "unknown";
 }
 
 static int start_protocol(struct worker *worker, const struct server *server)
 {
+    static const uint64_t key[2] = { 0, 0 }; /* the mark is equal in every configuration */
     const fb_protocol *protocol = server->protocol;
     struct fb_worker *own = &worker->protocols[server->protocol_index];
+    int result = 0;
 
     assert(server->protocol_index < STREAM_PROTOCOLS_MAX && own->state == NULL);
     own->worker = worker;
     own->index = server->protocol_index;
     own->protocol = protocol;
-    own->mark = mark_of(protocol->name);
+    own->mark = siphash(key, protocol->name, strlen(protocol->name));
     RB_INIT(&own->timers);
     if (protocol->worker_state > 0) {
         own->state = memory_alloc(worker->stream.net.memory, protocol->worker_state);
@@ -58,7 +39,9 @@ static int start_protocol(struct worker *worker, const struct server *server)
     if (server->metrics != NULL)
         own->row = shm_metrics_row(
             zone_memory(server->metrics), server->metrics->shape, worker->heritage->slot.slot);
-    if (call_start(worker, server, own) != 0)
+    if (protocol->worker_start != NULL)
+        WORKER_CALL(own, CALLBACK_WORKER_START, result = protocol->worker_start(own, own->state));
+    if (result != 0)
         return worker_fail(worker, 0, "\"%s\" could not start in this worker", protocol->name);
     net_flush(&worker->stream.net);
     own->started = true;
@@ -77,32 +60,23 @@ int worker_protocols_start(struct worker *worker)
     return 0;
 }
 
-static void clear_timers(struct fb_worker *own)
-{
-    if (own->worker != NULL)
-        id_timers_clear(
-            &own->timers, &own->worker->stream.net.loop, own->worker->stream.net.memory);
-}
-
 void worker_protocols_stop(struct worker *worker)
 {
-    const struct server *server;
+    struct net *net = &worker->stream.net;
 
-    assert(worker->phase == WORKER_ENDING && worker->stream.net.connection_n == 0);
+    assert(worker->phase == WORKER_ENDING && net->connection_n == 0);
     map_watch_done(worker);
-    STAILQ_FOREACH (server, &worker->cycle->stream.servers, link) {
-        struct fb_worker *own = &worker->protocols[server->protocol_index];
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++) {
+        struct fb_worker *own = &worker->protocols[i];
 
-        if (server->protocol == NULL)
+        if (own->worker == NULL)
             continue;
-        clear_timers(own);
-        heartbeat_begin(worker->stream.net.heartbeat, CALLBACK_WORKER_STOP, server->protocol_index);
-        if (own->started && server->protocol->worker_stop != NULL)
-            server->protocol->worker_stop(own, own->state);
-        worker_callback_end(worker);
-        clear_timers(own); /* of worker_stop itself */
+        id_timers_clear(&own->timers, &net->loop, net->memory);
+        if (own->started && own->protocol->worker_stop != NULL)
+            WORKER_CALL(own, CALLBACK_WORKER_STOP, own->protocol->worker_stop(own, own->state));
+        id_timers_clear(&own->timers, &net->loop, net->memory); /* of worker_stop itself */
         watches_remove_all(own);
-        memory_release(worker->stream.net.memory, own->state);
+        memory_release(net->memory, own->state);
         own->state = NULL;
         own->row = NULL;
         own->started = false;
@@ -111,16 +85,13 @@ void worker_protocols_stop(struct worker *worker)
 
 void worker_protocols_drain(struct worker *worker, uint64_t deadline)
 {
-
     assert(worker->phase == WORKER_DRAINING);
     for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++) {
         struct fb_worker *own = &worker->protocols[i];
 
-        if (!own->started || !WORKER_HAS(own, draining))
-            continue;
-        worker_callback_begin(own, CALLBACK_WORKER_DRAINING);
-        own->protocol->worker_ops->draining(own, own->state, deadline);
-        worker_callback_end(worker);
+        if (own->started && WORKER_HAS(own, draining))
+            WORKER_CALL(own, CALLBACK_WORKER_DRAINING,
+                own->protocol->worker_ops->draining(own, own->state, deadline));
     }
     net_flush(&worker->stream.net);
 }
@@ -150,9 +121,7 @@ static void protocol_timer_expired(struct loop *loop, struct timer *expired)
     assert(own->worker == worker && own->started);
     if (!id_timers_take(expired, loop, worker->stream.net.memory, &id) || !WORKER_HAS(own, timer))
         return;
-    worker_callback_begin(own, CALLBACK_WORKER_TIMER);
-    own->protocol->worker_ops->timer(own, own->state, id);
-    worker_callback_end(worker);
+    WORKER_CALL(own, CALLBACK_WORKER_TIMER, own->protocol->worker_ops->timer(own, own->state, id));
     net_flush(&worker->stream.net);
 }
 
@@ -168,91 +137,4 @@ void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id)
     struct net *net = &worker_of(handle)->stream.net;
 
     id_timers_cancel(&handle->timers, &net->loop, net->memory, id);
-}
-
-/* ---- Posted work ---- */
-
-/* Posted work runs in the next turn, by a source without a descriptor. A turn runs only earlier
- * posts: self-posting work leaves time for the rest. */
-struct post {
-    STAILQ_ENTRY(post) link;
-    struct fb_worker *handle; /* the protocol that has posted it */
-    void (*run)(struct fb_worker *handle, void *work);
-    void *work;
-    max_align_t bytes[];
-};
-
-static void run_posted_work(struct worker *worker, struct post *post)
-{
-    worker_callback_begin(post->handle, CALLBACK_POSTED);
-    post->run(post->handle, post->work);
-    worker_callback_end(worker);
-    memory_release(worker->stream.net.memory, post);
-}
-
-static void run_posts(struct loop *loop, struct source *source)
-{
-    struct worker *worker = worker_of_loop(loop);
-    struct posts *posts = &worker->posts;
-    struct post *post;
-    unsigned n = posts->n;
-
-    assert(source == posts->source && n > 0);
-    (void)source;
-    for (; n > 0; n--) {
-        post = STAILQ_FIRST(&posts->list);
-        STAILQ_REMOVE_HEAD(&posts->list, link);
-        posts->n--;
-        run_posted_work(worker, post);
-    }
-    net_flush(&worker->stream.net);
-}
-
-static const struct source_ops post_ops = { .run = { [EVENT_READ] = run_posts } };
-
-int worker_protocol_post(struct fb_worker *handle,
-    void (*run)(struct fb_worker *handle, void *work), const void *work, size_t n)
-{
-    struct worker *worker = worker_of(handle);
-    struct loop *loop = &worker->stream.net.loop;
-    struct posts *posts = &worker->posts;
-    struct post *post;
-
-    assert(run != NULL);
-    if (posts->source == NULL) {
-        STAILQ_INIT(&posts->list);
-        posts->source = loop_make_own(loop, QUEUE_NORMAL, &post_ops);
-    }
-    if (posts->source == NULL || n > SIZE_MAX / 2)
-        return -1;
-    post = memory_alloc(worker->stream.net.memory, sizeof(*post) + n);
-    if (post == NULL)
-        return -1;
-    post->handle = handle;
-    post->run = run;
-    post->work = n > 0 ? post->bytes : NULL;
-    if (n > 0)
-        memcpy(post->bytes, work, n);
-    STAILQ_INSERT_TAIL(&posts->list, post, link);
-    posts->n++;
-    loop_post(loop, &posts->source->events[EVENT_READ], QUEUE_NEXT);
-    return 0;
-}
-
-void worker_protocols_unpost(struct worker *worker)
-{
-    struct posts *posts = &worker->posts;
-    struct post *post;
-
-    assert(worker->phase == WORKER_ENDING);
-    if (posts->source == NULL)
-        return;
-    while ((post = STAILQ_FIRST(&posts->list)) != NULL) {
-        STAILQ_REMOVE_HEAD(&posts->list, link);
-        posts->n--;
-        memory_release(worker->stream.net.memory, post);
-    }
-    assert(posts->n == 0);
-    source_close(&worker->stream.net.loop, posts->source, false);
-    posts->source = NULL;
 }

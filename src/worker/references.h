@@ -6,17 +6,13 @@
  * a greater name, which cannot be guessed. A reference without a target is old, or a guess. */
 #pragma once
 
-#include "shm/slot.h"
-
-#include <forkbeard/types.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-struct fb_conn;
-struct fb_worker;
-struct worker;
+#include "worker/worker.h"
 
 #define REFERENCES_NAME_BITS (64 - INCARNATION_BITS)
+#define REFERENCES_NAME(ref) ((ref) & ((UINT64_C(1) << REFERENCES_NAME_BITS) - 1))
+/* Bits of a serial in an incarnation, and in a worker's name. */
+#define REFERENCES_SERIAL_LOW_BITS (INCARNATION_BITS - SLOT_BITS)
+#define REFERENCES_SERIAL_HIGH_BITS (32 - REFERENCES_SERIAL_LOW_BITS)
 
 /* Returns the incarnation that the reference names. */
 static inline uint32_t references_incarnation(fb_ref ref)
@@ -24,18 +20,37 @@ static inline uint32_t references_incarnation(fb_ref ref)
     return (uint32_t)(ref >> REFERENCES_NAME_BITS);
 }
 
-/* Whether it names a worker. */
-bool references_is_worker(fb_ref ref);
+/* Whether the reference names a worker. */
+static inline bool references_is_worker(fb_ref ref)
+{
+    return ref != 0 && REFERENCES_NAME(ref) >> REFERENCES_SERIAL_HIGH_BITS == 0;
+}
+
 /* Returns the reference of a slot's worker. */
-fb_ref references_of_slot(struct slot_id id);
-/* Return the worker's own incarnation and reference. */
-uint32_t references_own(const struct worker *worker);
-fb_ref references_own_worker(const struct worker *worker);
+static inline fb_ref references_of_slot(struct slot_id id)
+{
+    assert(slot_id_is_valid(id));
+    return (fb_ref)slot_incarnation(id) << REFERENCES_NAME_BITS |
+           id.serial >> REFERENCES_SERIAL_LOW_BITS;
+}
+
+/* Returns the worker's own incarnation. */
+static inline uint32_t references_own(const struct worker *worker)
+{
+    return slot_incarnation(worker->heritage->slot);
+}
+
+static inline fb_ref references_own_worker(const struct worker *worker)
+{
+    return references_of_slot(worker->heritage->slot);
+}
 
 /* Finds a living connection of the worker, or NULL. */
 struct fb_conn *references_find(struct worker *worker, fb_ref ref);
 /* Finds a connection of this protocol, see fb_find(); NULL for a foreign protocol's, too. */
 struct fb_conn *references_find_for(struct fb_worker *handle, fb_ref ref);
+/* Whether a connection is reached from the protocol with this mark. */
+bool references_takes(const struct fb_conn *conn, const struct worker *worker, uint64_t mark);
 /* Whether a reference without a connection was never given out. */
 bool references_is_guess(struct worker *worker, fb_ref ref);
 /* Counts and logs a guess; false after too many: guesses are not to be answered for a while. */

@@ -11,10 +11,6 @@ struct worker;
 unsigned resolutions_slots(const struct worker *worker);
 /* Makes the resolvers, before the sandbox closes; -1 after an emerg line. */
 int resolutions_open(struct worker *worker);
-/* Ends resolutions, with the worker. */
-void resolutions_end(struct worker *worker);
-void resolutions_close(struct worker *worker);
-
 /* fb_resolve(), of a connection or (NULL) of the worker. */
 struct fb_resolution *resolutions_begin(
     struct fb_worker *handle, struct fb_conn *owner, struct names_query *query);

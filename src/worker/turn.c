@@ -194,7 +194,8 @@ bool worker_has_ended(struct worker *worker)
 {
     if (worker->phase == WORKER_ENDING)
         return true;
-    if (!session_is_drained(&worker->stream) || jobs_busy(worker) > 0 || worker->posts.n > 0)
+    if (!session_is_drained(&worker->stream) || jobs_busy(worker) > 0 ||
+        !STAILQ_EMPTY(&worker->posts.queue))
         return false;
     if (!has_to_send(worker) || worker->shutdown_passed || worker->others_passed)
         return true;

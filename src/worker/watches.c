@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #define WATCH_KIND KIND('W', 'T', 'C', 'H')
+#define EVENTS (FB_WATCH_READ | FB_WATCH_WRITE)
 
 static int compare_watches(const struct fb_watch *a, const struct fb_watch *b)
 {
@@ -40,12 +41,6 @@ static bool is_closed(const struct fb_watch *watch)
            now.st_ino != watch->inode;
 }
 
-/* Whether the mechanism would ask the kernel about the number of a closed descriptor for ever. */
-static bool asks_for_ever(const struct mechanism *mechanism)
-{
-    return !(mechanism->edge && mechanism->forgets);
-}
-
 /* Takes the source from a watch with a closed descriptor. */
 static void abandon_source(struct fb_watch *watch)
 {
@@ -54,25 +49,19 @@ static void abandon_source(struct fb_watch *watch)
     watch->source = NULL;
 }
 
-/* Does so with an alert, because it was the protocol's mistake. */
-static COLD void lose_source(struct fb_watch *watch)
+/* Abandons the source with an alert, if the descriptor was closed, by the protocol's mistake. */
+static bool lose_closed(struct fb_watch *watch)
 {
     struct worker *worker = watch->handle->worker;
 
+    if (watch->source == NULL || !is_closed(watch))
+        return false;
     log_write(&worker->log, LEVEL_ALERT, 0,
         "descriptor %d, which is watched, was closed before fb_unwatch(), by protocol \"%s\"",
         watch->fd, watch->handle->protocol->name);
     log_debug_point(&worker->log, "a descriptor was closed before fb_unwatch()");
     abandon_source(watch);
-}
-
-/* Loses the source of a closed descriptor's watch, if any. */
-static void lose_closed(struct worker *worker, int fd)
-{
-    struct fb_watch *watch = watches_find(worker, fd);
-
-    if (watch != NULL && is_closed(watch))
-        lose_source(watch);
+    return true;
 }
 
 /* ---- Events ---- */
@@ -95,23 +84,20 @@ static void run_watch(struct loop *loop, struct source *source, enum event_direc
     struct worker *worker = worker_of_loop(loop);
     const int fd = source->fd;
     struct fb_watch *watch = watches_find(worker, fd);
-    struct fb_worker *handle;
+    bool asks = !(loop->mechanism->edge && loop->mechanism->forgets);
     unsigned events;
 
     CHECK_KIND(watch, WATCH_KIND);
     assert(watch->source == source);
-    handle = watch->handle;
     events = take_event(loop, source, EVENT_READ, direction == EVENT_READ) |
              take_event(loop, source, EVENT_WRITE, direction == EVENT_WRITE);
-    if (asks_for_ever(loop->mechanism) && is_closed(watch)) {
-        lose_source(watch);
+    /* the mechanism would ask the kernel about the number of a closed descriptor for ever */
+    if (asks && lose_closed(watch))
         return;
-    }
-    worker_callback_begin(handle, CALLBACK_READY);
-    watch->ready(handle, watch, events, watch->arg);
-    worker_callback_end(worker);
-    if (asks_for_ever(loop->mechanism)) /* before a client is given the number */
-        lose_closed(worker, fd);
+    WORKER_CALL(
+        watch->handle, CALLBACK_READY, watch->ready(watch->handle, watch, events, watch->arg));
+    if (asks && (watch = watches_find(worker, fd)) != NULL)
+        lose_closed(watch); /* before a client is given the number */
     net_flush(&worker->stream.net);
 }
 
@@ -162,60 +148,47 @@ static int make_watch_source(struct fb_watch *watch, unsigned events)
 /* Looks at the descriptor; an errno where it cannot be watched. */
 static int check_descriptor(struct worker *worker, int fd, struct stat *status)
 {
+    struct fb_watch *watch;
+
     if (fstat(fd, status) == -1)
         return errno;
     if (S_ISREG(status->st_mode) || S_ISDIR(status->st_mode) || S_ISBLK(status->st_mode))
         return EPERM; /* as epoll; poll() would always be ready */
-    lose_closed(worker, fd);
-    if (watches_find(worker, fd) != NULL)
+    watch = watches_find(worker, fd);
+    if (watch != NULL && !lose_closed(watch))
         return EEXIST;
     return worker->watches.n >= FB_WATCHES_MAX ? EMFILE : 0;
-}
-
-static struct fb_watch *create_watch(struct fb_worker *handle, int fd, watch_ready *ready)
-{
-    struct fb_watch *watch = memory_alloc(handle->worker->stream.net.memory, sizeof(*watch));
-
-    if (watch != NULL)
-        *watch = (struct fb_watch) {
-            .kind = WATCH_KIND,
-            .fd = fd,
-            .handle = handle,
-            .ready = ready,
-        };
-    return watch;
-}
-
-static void free_watch(struct fb_watch *watch)
-{
-    watch->kind = 0;
-    memory_release(watch->handle->worker->stream.net.memory, watch);
 }
 
 struct fb_watch *watches_add(
     struct fb_worker *handle, int fd, unsigned events, watch_ready *ready, void *arg)
 {
     struct worker *worker = worker_of(handle);
-    struct fb_watch *watch = NULL;
     struct stat status;
-    int error;
+    int error = events & ~EVENTS ? EINVAL : check_descriptor(worker, fd, &status);
+    struct fb_watch *watch =
+        error == 0 ? memory_alloc(worker->stream.net.memory, sizeof(*watch)) : NULL;
 
     assert(ready != NULL);
-    error =
-        events & ~(FB_WATCH_READ | FB_WATCH_WRITE) ? EINVAL : check_descriptor(worker, fd, &status);
-    if (error == 0) {
-        watch = create_watch(handle, fd, ready);
-        error = watch == NULL ? ENOMEM : make_watch_source(watch, events);
+    if (watch != NULL) {
+        *watch = (struct fb_watch) {
+            .kind = WATCH_KIND,
+            .fd = fd,
+            .handle = handle,
+            .ready = ready,
+            .arg = arg,
+            .device = status.st_dev,
+            .inode = status.st_ino,
+        };
+        error = make_watch_source(watch, events);
+    } else if (error == 0) {
+        error = ENOMEM;
     }
     if (error != 0) {
-        if (watch != NULL)
-            free_watch(watch);
+        memory_release(worker->stream.net.memory, watch);
         errno = error;
         return NULL;
     }
-    watch->arg = arg;
-    watch->device = status.st_dev;
-    watch->inode = status.st_ino;
     RB_INSERT(watches_tree, &worker->watches.tree, watch);
     LIST_INSERT_HEAD(&worker->watches.list, watch, link);
     worker->watches.n++;
@@ -226,17 +199,13 @@ int watches_set(struct fb_watch *watch, unsigned events)
 {
     CHECK_KIND(watch, WATCH_KIND);
     worker_of(watch->handle);
-    if (events & ~(FB_WATCH_READ | FB_WATCH_WRITE)) {
-        errno = EINVAL;
-        return -1;
+    if ((events & ~EVENTS) == 0) {
+        lose_closed(watch);
+        if (watch->source != NULL)
+            return watch_source(watch, events);
     }
-    if (watch->source != NULL && is_closed(watch))
-        lose_source(watch);
-    if (watch->source == NULL) {
-        errno = EBADF;
-        return -1;
-    }
-    return watch_source(watch, events);
+    errno = events & ~EVENTS ? EINVAL : EBADF;
+    return -1;
 }
 
 void watches_remove(struct fb_watch *watch)
@@ -245,8 +214,7 @@ void watches_remove(struct fb_watch *watch)
 
     CHECK_KIND(watch, WATCH_KIND);
     worker = worker_of(watch->handle);
-    if (watch->source != NULL && is_closed(watch))
-        lose_source(watch);
+    lose_closed(watch);
     if (watch->source != NULL) {
         RB_REMOVE(watches_tree, &worker->watches.tree, watch);
         source_detach(loop_of(watch), watch->source);
@@ -254,7 +222,8 @@ void watches_remove(struct fb_watch *watch)
     assert(worker->watches.n > 0);
     worker->watches.n--;
     LIST_REMOVE(watch, link);
-    free_watch(watch);
+    watch->kind = 0;
+    memory_release(worker->stream.net.memory, watch);
 }
 
 /* The loop does not turn any more: descriptors closed before are no mistake. */
@@ -263,8 +232,6 @@ void watches_remove_all(struct fb_worker *handle)
     struct worker *worker = handle->worker;
     struct fb_watch *watch, *next;
 
-    if (worker == NULL) /* the protocol has not been started */
-        return;
     assert(worker->phase == WORKER_ENDING);
     LIST_FOREACH_SAFE (watch, &worker->watches.list, link, next) {
         if (watch->handle != handle)

@@ -260,13 +260,13 @@ void worker_done(struct worker *worker)
     else
         accept_end_passing(worker);
     net->awaited = NULL;
-    resolutions_end(worker);
+    if (worker->names != NULL)
+        names_end(worker->names);
     net_fail_all(net, FB_DRAINED);
     worker_protocols_stop(worker);
     worker->jobs_left = jobs_busy(worker) > 0;
     jobs_done(worker);
-    resolutions_close(worker);
-    worker_protocols_unpost(worker);
+    names_destroy(&worker->names);
     file_reads_close(worker);
     messages_done(worker);
     timer_del(&net->loop, &worker->shutdown);

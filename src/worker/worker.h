@@ -13,6 +13,7 @@
 #include "worker/acceptors.h"
 #include "worker/busy_poll.h"
 #include "worker/file_reads.h"
+#include "worker/jobs.h"
 #include "worker/map_watch.h"
 #include "worker/protocols.h"
 #include "worker/watches.h"
@@ -79,18 +80,16 @@ static inline struct worker *worker_of(const struct fb_worker *handle)
 /* Logs an emerg line, of an errno or 0; returns -1. */
 #define worker_fail(worker, ...) (log_put(&(worker)->log, LEVEL_EMERG, __VA_ARGS__), -1)
 
-/* Stand around a callback of the worker; end a child of fork() that returns here. */
-static inline void worker_callback_begin(const struct fb_worker *handle, enum callback callback)
-{
-    heartbeat_begin(handle->worker->stream.net.heartbeat, callback, handle->index);
-}
-
-static inline void worker_callback_end(const struct worker *worker)
-{
-    if (worker->stream.net.memory == NULL)
-        os_wiped_end();
-    heartbeat_end(worker->stream.net.heartbeat);
-}
+/* Makes a call of a protocol's callback; ends a child of fork() that returns from there. */
+#define WORKER_CALL(handle, callback, call)                                                        \
+    do {                                                                                           \
+        const struct worker *calling = (handle)->worker;                                           \
+        heartbeat_begin(calling->stream.net.heartbeat, callback, (handle)->index);                 \
+        call;                                                                                      \
+        if (calling->stream.net.memory == NULL)                                                    \
+            os_wiped_end();                                                                        \
+        heartbeat_end(calling->stream.net.heartbeat);                                              \
+    } while (0)
 
 /* Gets a source of the loop; NULL without a free slot. */
 static inline struct source *worker_source(

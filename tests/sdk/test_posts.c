@@ -113,7 +113,7 @@ START_TEST(a_worker_that_ends_at_once_frees_what_is_posted)
     ck_assert_int_eq(post_work(test, 0, 3), 0);
     worker_done(&test->workers->worker);
     ck_assert_uint_eq(runs, 0);
-    ck_assert_uint_eq(test->workers->worker.posts.n, 0);
+    ck_assert(STAILQ_EMPTY(&test->workers->worker.posts.queue));
     _exit(0);
 }
 END_TEST
