@@ -10,7 +10,6 @@
 #include "session/idle.h"
 #include "session/session.h"
 #include "worker/accept_pass.h"
-#include "worker/accept_turn.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -66,8 +65,8 @@ static bool may_strand_clients(const struct acceptors *accept, const struct acce
         return accept->balance == BALANCE_CLIENTS;
     if (accept->sharing == SHARING_EXCLUSIVE)
         return true;
-    for (unsigned i = 0; i < accept->n; i++)
-        if (accept->list[i]->kind == ACCEPTOR_SIBLING && accept->list[i]->state != ACCEPTOR_DORMANT)
+    ACCEPTORS_FOREACH (other, accept)
+        if (other->kind == ACCEPTOR_SIBLING && other->state != ACCEPTOR_DORMANT)
             return true;
     return false;
 }
@@ -203,16 +202,8 @@ static enum outcome accept_one(
     return ACCEPTED;
 }
 
-/* Whether a further accept follows. A rescan goes on to the empty backlog even without slots: the
+/* Accepts the clients of an event. A rescan goes on to the empty backlog even without slots: the
  * failing accept then suspends accepting, and makes the remaining workers rescan. */
-static bool batch_continues(
-    const struct net *net, const struct acceptor *acceptor, const struct batch *batch)
-{
-    return batch->n + 1 < batch->most && !batch->left &&
-           (batch->outcome == ACCEPTED || batch->outcome == FAILED) &&
-           (batch->kind == ACCEPTOR_RESCAN || !net_lacks_slots(net, acceptor->slots));
-}
-
 static void accept_batch(struct worker *worker, struct acceptor *acceptor, struct batch *batch)
 {
     const struct acceptors *accept = &worker->accept;
@@ -226,7 +217,9 @@ static void accept_batch(struct worker *worker, struct acceptor *acceptor, struc
             conn_open_soon(batch->client);
         batch->left = batch->outcome == ACCEPTED && batch->kind != ACCEPTOR_RESCAN &&
                       accept->bell != NULL && accept_leaves_next(worker, acceptor);
-        if (!batch_continues(&worker->stream.net, acceptor, batch))
+        if (batch->n + 1 >= batch->most || batch->left || batch->outcome > FAILED)
+            return;
+        if (batch->kind != ACCEPTOR_RESCAN && net_lacks_slots(&worker->stream.net, acceptor->slots))
             return;
     }
 }
@@ -263,18 +256,19 @@ static void end_batch(struct worker *worker, struct acceptor *acceptor, const st
 
 static void accept_from_listener(struct worker *worker, struct acceptor *acceptor)
 {
-    enum acceptor_batch kind = acceptor->batch;
-    bool many = kind != ACCEPTOR_FAIR || worker->cycle->events.multi_accept;
+    static const int most[] = {
+        [ACCEPTOR_FAIR] = 1, [ACCEPTOR_PASSED] = BATCH_MAX, [ACCEPTOR_RESCAN] = RESCAN_MAX
+    };
+    bool multi = acceptor->batch == ACCEPTOR_FAIR && worker->cycle->events.multi_accept;
     struct batch batch = {
-        .kind = kind,
-        .most = kind == ACCEPTOR_RESCAN ? RESCAN_MAX
-                : many                  ? BATCH_MAX
-                                        : 1,
-        .opens_later = many || acceptors_hold_mutex(&worker->accept),
+        .kind = acceptor->batch,
+        .most = multi ? BATCH_MAX : most[acceptor->batch],
+        .opens_later =
+            multi || acceptor->batch != ACCEPTOR_FAIR || acceptors_hold_mutex(&worker->accept),
     };
 
     acceptor->batch = ACCEPTOR_FAIR;
-    if (kind == ACCEPTOR_FAIR && worker->accept.bell != NULL &&
+    if (batch.kind == ACCEPTOR_FAIR && worker->accept.bell != NULL &&
         accept_leaves_event(worker, acceptor))
         return;
     accept_batch(worker, acceptor, &batch);
@@ -329,24 +323,19 @@ static int add_acceptor(
     return 0;
 }
 
-/* Finds the kind of a listener's socket `i`. Sockets of reuseport beyond the number of workers,
- * left by an earlier configuration, are shared out among the workers. */
-static enum acceptor_kind find_acceptor_kind(
-    const struct worker *worker, const struct listener *listener, unsigned i)
-{
-    if (!listener->options.reuseport)
-        return ACCEPTOR_SHARED;
-    return worker->role != ROLE_WORKER ||
-                   i % (unsigned)worker->cycle->core.worker_processes == worker->heritage->index
-               ? ACCEPTOR_OWN
-               : ACCEPTOR_SIBLING;
-}
-
+/* Adds the sockets of this worker, or of siblings. Sockets of reuseport beyond the number of
+ * workers, left by an earlier configuration, are shared out among the workers. */
 static int add_acceptors(struct worker *worker, struct listener *listener, bool siblings)
 {
-    for (unsigned i = 0; i < listener->fd_n; i++) {
-        enum acceptor_kind kind = find_acceptor_kind(worker, listener, i);
+    unsigned worker_n = (unsigned)worker->cycle->core.worker_processes;
 
+    for (unsigned i = 0; i < listener->fd_n; i++) {
+        enum acceptor_kind kind = ACCEPTOR_SHARED;
+
+        if (listener->options.reuseport)
+            kind = worker->role != ROLE_WORKER || i % worker_n == worker->heritage->index
+                       ? ACCEPTOR_OWN
+                       : ACCEPTOR_SIBLING;
         if ((kind == ACCEPTOR_SIBLING) == siblings &&
             add_acceptor(worker, listener, listener->fds[i], kind) == -1)
             return -1;
@@ -391,16 +380,12 @@ void accept_open(struct worker *worker)
 
 void accept_rescan(struct worker *worker)
 {
-    struct acceptors *accept = &worker->accept;
-
     acceptors_wake_dormant(worker);
-    for (unsigned i = 0; i < accept->n; i++) {
-        struct source *source = &accept->list[i]->source;
-
-        if (!source->listening)
+    ACCEPTORS_FOREACH (acceptor, &worker->accept) {
+        if (!acceptor->source.listening)
             continue;
-        acceptor_raise_batch(accept->list[i], ACCEPTOR_RESCAN);
-        loop_post(&worker->stream.net.loop, &source->events[EVENT_READ], QUEUE_ACCEPT);
+        acceptor_raise_batch(acceptor, ACCEPTOR_RESCAN);
+        loop_post(&worker->stream.net.loop, &acceptor->source.events[EVENT_READ], QUEUE_ACCEPT);
     }
 }
 
@@ -439,8 +424,8 @@ void accept_release(struct worker *worker)
             listener_unlink(listener, &worker->log);
     }
     acceptors_disarm(worker);
-    for (unsigned i = 0; i < accept->n; i++)
-        release_listener(worker, accept->list[i]);
+    ACCEPTORS_FOREACH (acceptor, accept)
+        release_listener(worker, acceptor);
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         listener_close(listener);
     timer_del(loop, &accept->resume);

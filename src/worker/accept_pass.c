@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Passes clients: leaves the next clients to the worker with the fewest, by ringing the bell,
- * and takes the clients back when the timer `back` expires. The timer bounds the wait of every
- * client. */
+/* Passes clients: leaves the next clients, or turns of the accept mutex, to the worker with the
+ * fewest, by ringing the bell, and takes the clients back when the timer `back` expires. The timer
+ * bounds the wait of every client. Never accepts. */
 #include "worker/accept_pass.h"
 
+#include "base/compiler.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -18,14 +19,17 @@
 #define SHORT_BACK_MS 10
 /* Listeners that are looked at for SHARE_ANY. */
 #define ANY_MOST 64
+/* Bound of accept_mutex_delay between two looks for waiting clients. */
+#define LOOK_MS 1000
 
 static void set_passing(struct acceptors *accept, enum accept_passing passing)
 {
+    enum { NONE = 1u << PASSING_NONE, ANY = 1u << PASSING_CLIENTS | 1u << PASSING_SHORT };
     static const unsigned legal[] = {
-        [PASSING_NONE] = 1u << PASSING_CLIENTS | 1u << PASSING_SHORT,
-        [PASSING_CLIENTS] = 1u << PASSING_CLIENTS | 1u << PASSING_NONE | 1u << PASSING_REFUSED,
-        [PASSING_SHORT] = 1u << PASSING_SHORT | 1u << PASSING_NONE | 1u << PASSING_REFUSED,
-        [PASSING_REFUSED] = 1u << PASSING_NONE | 1u << PASSING_CLIENTS | 1u << PASSING_SHORT,
+        [PASSING_NONE] = ANY,
+        [PASSING_CLIENTS] = 1u << PASSING_CLIENTS | NONE | 1u << PASSING_REFUSED,
+        [PASSING_SHORT] = 1u << PASSING_SHORT | NONE | 1u << PASSING_REFUSED,
+        [PASSING_REFUSED] = NONE | ANY,
     };
 
     assert(legal[accept->passing] & 1u << passing);
@@ -41,13 +45,10 @@ static void wake_worker(struct worker *worker, int fd, uint32_t to)
 /* Watches the yielded listeners again, behind all siblings. */
 static void watch_yielded(struct worker *worker)
 {
-    struct acceptors *accept = &worker->accept;
-
-    for (unsigned i = 0; accept->yielded_n > 0; i++) {
-        assert(i < accept->n);
-        if (accept->list[i]->state == ACCEPTOR_YIELDED)
-            acceptor_change(worker, accept->list[i], ACCEPTOR_ACTIVE);
-    }
+    if (worker->accept.yielded_n > 0)
+        ACCEPTORS_FOREACH (acceptor, &worker->accept)
+            if (acceptor->state == ACCEPTOR_YIELDED)
+                acceptor_change(worker, acceptor, ACCEPTOR_ACTIVE);
 }
 
 /* Leaves a listener to worker `to`, or (SHARE_NOBODY) to any. */
@@ -165,7 +166,8 @@ void accept_yield(struct worker *worker, struct acceptor *acceptor, bool left)
         acceptor_rejoin(worker, acceptor);
 }
 
-bool accept_is_disabled(const struct worker *worker)
+/* Whether accept_disabled leaves clients to others: not where no worker has fewer connections. */
+static bool accepting_is_disabled(const struct worker *worker)
 {
     uint64_t totals[COUNTERS], own = worker->stream.net.client_n;
 
@@ -184,7 +186,7 @@ static enum share_verdict judge_balance(
         return accept_share_judge(&accept->share, worker->stream.net.client_n,
             acceptor_is_exclusive(accept, acceptor), worker->stream.net.loop.clock.mono_ms, to);
     if (accept->balance == BALANCE_NONE || acceptor->kind != ACCEPTOR_SHARED ||
-        !accept_is_disabled(worker))
+        !accepting_is_disabled(worker))
         return SHARE_FAIR;
     *to = accept_share_find_least(&accept->share);
     return *to == SHARE_NOBODY ? SHARE_FAIR : SHARE_PASS;
@@ -236,52 +238,6 @@ bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor)
     return true;
 }
 
-void accept_pass_turn(struct worker *worker)
-{
-    struct acceptors *accept = &worker->accept;
-
-    if (accept->to == SHARE_NOBODY || timer_is_set(&accept->back))
-        return;
-    pass_clients(worker, NULL, accept->to);
-    accept->to = SHARE_NOBODY;
-}
-
-/* Whether the free mutex is to be left to another worker: judged once in a millisecond at most. */
-static bool has_too_many(struct worker *worker)
-{
-    struct acceptors *accept = &worker->accept;
-    uint64_t now = worker->stream.net.loop.clock.mono_ms;
-
-    if (accept->to != SHARE_NOBODY)
-        return true;
-    if (accept->judged_ms == now)
-        return false;
-    accept->judged_ms = now;
-    return accept_share_judge(
-               &accept->share, worker->stream.net.client_n, false, now, &accept->to) == SHARE_PASS;
-}
-
-bool accept_leaves_turn(struct worker *worker, int64_t *delay)
-{
-    struct acceptors *accept = &worker->accept;
-    bool leaves = timer_is_set(&accept->back);
-
-    assert(accept->sharing == SHARING_MUTEX);
-    if (accept->passing == PASSING_REFUSED)
-        return false;
-    if (!leaves && (accept->balance != BALANCE_CLIENTS || !accept_mutex_is_free(&accept->mutex)))
-        return false;
-    if (!leaves) {
-        leaves = has_too_many(worker);
-        if (leaves)
-            pass_clients(worker, NULL, accept->to);
-        accept->to = SHARE_NOBODY;
-    }
-    if (leaves && *delay > MUTEX_BACK_MS)
-        *delay = MUTEX_BACK_MS;
-    return leaves;
-}
-
 void accept_wake_another(struct worker *worker, int fd)
 {
     struct acceptors *accept = &worker->accept;
@@ -294,26 +250,145 @@ void accept_wake_another(struct worker *worker, int fd)
         wake_worker(worker, fd, to);
 }
 
+/* ---- Turns of the accept mutex ---- */
+
+/* Leaves the free mutex to another worker, judged once in a millisecond at most. */
+static bool leave_turn(struct worker *worker)
+{
+    struct acceptors *accept = &worker->accept;
+    uint64_t now = worker->stream.net.loop.clock.mono_ms;
+    uint32_t to = accept->to;
+
+    if (accept->passing == PASSING_REFUSED)
+        return false;
+    if (timer_is_set(&accept->back))
+        return true;
+    if (accept->balance != BALANCE_CLIENTS || !accept_mutex_is_free(&accept->mutex))
+        return false;
+    accept->to = SHARE_NOBODY;
+    if (to == SHARE_NOBODY) {
+        if (accept->judged_ms == now)
+            return false;
+        accept->judged_ms = now;
+        if (accept_share_judge(&accept->share, worker->stream.net.client_n, false, now, &to) !=
+            SHARE_PASS)
+            return false;
+    }
+    pass_clients(worker, NULL, to);
+    return true;
+}
+
+/* Whether a client waits at a listener that the mutex's holder watches. */
+static bool clients_wait(const struct acceptors *accept)
+{
+    ACCEPTORS_FOREACH (acceptor, accept)
+        if (acceptor->kind == ACCEPTOR_SHARED && acceptor->state != ACCEPTOR_BROKEN &&
+            acceptor->source.io->waits(&acceptor->source))
+            return true;
+    return false;
+}
+
+/* Tries the mutex, or `leaves` the mutex unless in vain; the time to the next try, at most
+ * `delay`. */
+static int64_t try_mutex(struct worker *worker, bool leaves, int64_t delay)
+{
+    struct acceptors *accept = &worker->accept;
+    uint64_t now = worker->stream.net.loop.clock.mono_ms;
+    enum accept_mutex_status status = accept_mutex_try(&accept->mutex, now, leaves);
+    int64_t wait = (int64_t)accept_mutex_wait(&accept->mutex, now);
+
+    if (status == ACCEPT_MUTEX_DUE && (accept->invited || clients_wait(accept)))
+        status = accept_mutex_rob(&accept->mutex, now);
+    else if (status == ACCEPT_MUTEX_DUE)
+        wait = LOOK_MS;
+    accept->invited = false;
+    if (status >= ACCEPT_MUTEX_ACQUIRED)
+        acceptors_set_turn(accept, accept->turn == TURN_OVER ? TURN_WATCHING : TURN_TAKEN);
+    debug_loop(&worker->stream.net.loop, "accept mutex %s",
+        acceptors_hold_mutex(accept) ? "taken"
+        : leaves                     ? "left to other workers"
+                                     : "is another worker's");
+    if (unlikely(status == ACCEPT_MUTEX_DAMAGED)) {
+        channel_end_send(&worker->to_master, MESSAGE_MUTEX_DAMAGED);
+        log_debug_point(&worker->log, "the accept mutex was damaged");
+    }
+    return wait < delay ? wait : delay;
+}
+
+int accept_before(struct worker *worker, int timeout)
+{
+    struct acceptors *accept = &worker->accept;
+    int64_t delay = worker->cycle->events.accept_mutex_delay;
+    bool leaves = accepting_is_disabled(worker), is_open = acceptors_are_open(accept);
+
+    assert(accept->sharing == SHARING_MUTEX);
+    assert(!acceptors_hold_mutex(accept)); /* the last turn has given it back */
+    if (!is_open && !acceptors_are_suspended(accept))
+        return timeout;
+    if (leaves && !accept->was_disabled)
+        accept_wake_another(worker, -1);
+    accept->was_disabled = leaves;
+    if (leaves) { /* a turn of accept_disabled: all last accept_mutex_delay */
+        delay = accept->disabled < delay ? delay / accept->disabled : 1;
+        accept->disabled--;
+    } else if (is_open && leave_turn(worker)) {
+        leaves = true;
+        delay = delay < MUTEX_BACK_MS ? delay : MUTEX_BACK_MS;
+    }
+    if (is_open)
+        delay = try_mutex(worker, leaves, delay);
+    if (accept->turn == TURN_TAKEN || accept->turn == TURN_OVER)
+        acceptors_update(worker);
+    return accept->turn == TURN_NONE && (timeout == -1 || timeout > delay) ? (int)delay : timeout;
+}
+
+void accept_after(struct worker *worker)
+{
+    struct acceptors *accept = &worker->accept;
+
+    assert(acceptors_hold_mutex(accept));
+    accept_mutex_release(&accept->mutex, worker->stream.net.loop.clock.mono_ms);
+    acceptors_set_turn(accept, accept->turn == TURN_WATCHING ? TURN_OVER : TURN_NONE);
+    debug_loop(&worker->stream.net.loop, "accept mutex given back");
+    if (unlikely(accept->passing == PASSING_SHORT) && accept->to != SHARE_NOBODY &&
+        !timer_is_set(&accept->back)) {
+        pass_clients(worker, NULL, accept->to);
+        accept->to = SHARE_NOBODY;
+    }
+    if (unlikely(acceptors_are_suspended(accept))) /* in this turn */
+        accept_wake_another(worker, accept->short_fd);
+}
+
+bool accept_steps_back(struct worker *worker, const struct acceptor *acceptor)
+{
+    struct acceptors *accept = &worker->accept;
+
+    assert(acceptors_hold_mutex(accept));
+    if (acceptor->kind != ACCEPTOR_SHARED || !accept_mutex_is_lost(&accept->mutex))
+        return false;
+    accept_after(worker);
+    acceptors_update(worker);
+    return true;
+}
+
+/* ---- The bell ---- */
+
 /* Accepts passed clients at the listener of this descriptor, or (SHARE_ANY) at a few. */
 static void take_passed(struct worker *worker, int fd)
 {
     struct acceptors *accept = &worker->accept;
 
-    for (unsigned i = 0; i < accept->n; i++) {
-        struct acceptor *acceptor = accept->list[i];
-
+    ACCEPTORS_FOREACH (acceptor, accept) {
         if (acceptor->source.fd != fd && (fd != SHARE_ANY || accept->n > ANY_MOST))
             continue;
         if (acceptor->kind == ACCEPTOR_SIBLING && accept->sharing != SHARING_EXCLUSIVE) {
             acceptor_raise_batch(acceptor, ACCEPTOR_PASSED);
             if (acceptor->state == ACCEPTOR_DORMANT) /* clients that wait are reported */
                 acceptor_change(worker, acceptor, ACCEPTOR_ACTIVE);
-            continue;
+        } else if (acceptor->source.listening) {
+            acceptor_raise_batch(acceptor, ACCEPTOR_PASSED);
+            loop_post(&worker->stream.net.loop, &acceptor->source.events[EVENT_READ], QUEUE_ACCEPT);
         }
-        if (!acceptor->source.listening)
-            continue;
-        acceptor_raise_batch(acceptor, ACCEPTOR_PASSED);
-        loop_post(&worker->stream.net.loop, &acceptor->source.events[EVENT_READ], QUEUE_ACCEPT);
     }
 }
 
@@ -330,8 +405,7 @@ static void bell_rung(struct loop *loop, struct source *source)
     if (!loop->mechanism->edge)
         bells_quiet(worker->heritage->bells, worker->heritage->index);
     stop_passing(worker);
-    accept->invited = true; /* the woken worker may have taken the mutex again, if this worker is
-                             * late */
+    accept->invited = true; /* if late, the woken worker may have taken the mutex again */
     map_watch_bell(worker);
     watch_yielded(worker);
     while (accept->list != NULL && (fd = accept_share_passed(&accept->share, &cursor)) != -1)
@@ -342,17 +416,15 @@ static int watch_bell(struct worker *worker)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = bell_rung } };
     const struct heritage *heritage = worker->heritage;
-    struct loop *loop = &worker->stream.net.loop;
     struct source *bell;
 
     if (heritage->bells == NULL || heritage->index >= heritage->bells->n)
         return 0;
-    bell = worker_source(worker, heritage->bells->fds[heritage->index], &ops);
+    worker->accept.bell = bell = worker_source(worker, heritage->bells->fds[heritage->index], &ops);
     if (bell == NULL)
         return worker_fail(worker, 0, "no slot for the worker's bell");
     bell->queue = QUEUE_ACCEPT;
-    worker->accept.bell = bell;
-    if (source_arm(loop, bell, EVENT_READ) == 0)
+    if (source_arm(&worker->stream.net.loop, bell, EVENT_READ) == 0)
         return 0;
     return worker_fail(worker, errno, "the worker's bell cannot be watched");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Passing clients: of a listener or of a turn of the mutex, to a worker, for a time. */
+/* Passing clients, of a listener or of a turn of the accept mutex, to a worker, for a time; and the
+ * mutex in a turn of the loop. */
 #pragma once
 
 #include "worker/acceptors.h"
@@ -15,15 +16,17 @@ bool accept_leaves_event(struct worker *worker, struct acceptor *acceptor);
 bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor);
 /* Whether a client without room here is left to a worker that has. */
 bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor);
-/* Before a try of the mutex: whether the turn is passed, with a bound for *delay (ms). */
-bool accept_leaves_turn(struct worker *worker, int64_t *delay);
-/* The mutex was given back: leaves the mutex to the worker with room. */
-void accept_pass_turn(struct worker *worker);
 /* After accepts, where the kernel wakes the first worker that waits: goes behind the others, if
  * clients are `left` to them, or a worker has fewer. A worker with short sessions stays in front,
  * with warm caches. */
 void accept_yield(struct worker *worker, struct acceptor *acceptor, bool left);
 /* Wakes the worker with the fewest clients; `fd`: the listener where some wait, or -1. */
 void accept_wake_another(struct worker *worker, int fd);
-/* Whether accept_disabled leaves clients to others: not where no worker has fewer connections. */
-bool accept_is_disabled(const struct worker *worker);
+
+/* Tries the mutex before the wait, and watches the listeners or not; the time to wait: less than
+ * `timeout` where another worker has it. */
+int accept_before(struct worker *worker, int timeout);
+/* Gives the mutex back, after the accept queue. */
+void accept_after(struct worker *worker);
+/* Whether a rival has taken the mutex, and the shared listeners with it. */
+bool accept_steps_back(struct worker *worker, const struct acceptor *acceptor);

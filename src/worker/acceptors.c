@@ -20,17 +20,18 @@ static void awaited_slot_released(struct net *net);
 
 void acceptors_set_phase(struct worker *worker, enum accept_phase phase)
 {
+    enum {
+        OPEN = 1u << ACCEPT_OPEN,
+        RELEASED = 1u << ACCEPT_RELEASED,
+        NO_MORE = 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | RELEASED,
+    };
     static const unsigned legal[] = {
-        [ACCEPT_CLOSED] = 1u << ACCEPT_OPEN | 1u << ACCEPT_RELEASED,
-        [ACCEPT_OPEN] =
-            1u << ACCEPT_CROWDED | 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | 1u << ACCEPT_RELEASED,
-        [ACCEPT_CROWDED] =
-            1u << ACCEPT_OPEN | 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | 1u << ACCEPT_RELEASED,
+        [ACCEPT_CLOSED] = OPEN | RELEASED,
+        [ACCEPT_OPEN] = 1u << ACCEPT_CROWDED | NO_MORE,
+        [ACCEPT_CROWDED] = OPEN | NO_MORE,
         /* while listeners are released, a suspended worker accepts, and may be suspended again */
-        [ACCEPT_PAUSED] =
-            1u << ACCEPT_OPEN | 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | 1u << ACCEPT_RELEASED,
-        [ACCEPT_FULL] =
-            1u << ACCEPT_OPEN | 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | 1u << ACCEPT_RELEASED,
+        [ACCEPT_PAUSED] = OPEN | NO_MORE,
+        [ACCEPT_FULL] = OPEN | NO_MORE,
         [ACCEPT_RELEASED] = 0,
     };
     struct acceptors *accept = &worker->accept;
@@ -108,8 +109,8 @@ void acceptors_update(struct worker *worker)
         acceptors_set_turn(accept, TURN_WATCHING);
     else if (accept->turn == TURN_WATCHING && suspended)
         acceptors_set_turn(accept, TURN_TAKEN);
-    for (unsigned i = 0; i < accept->n; i++)
-        watch_acceptor(worker, accept->list[i]);
+    ACCEPTORS_FOREACH (acceptor, accept)
+        watch_acceptor(worker, acceptor);
 }
 
 void acceptor_change(struct worker *worker, struct acceptor *acceptor, enum acceptor_state state)
@@ -130,9 +131,7 @@ void acceptors_wake_dormant(struct worker *worker)
 
     if (accept->sharing == SHARING_EXCLUSIVE)
         return;
-    for (unsigned i = 0; i < accept->n; i++) {
-        struct acceptor *acceptor = accept->list[i];
-
+    ACCEPTORS_FOREACH (acceptor, accept) {
         if (acceptor->kind != ACCEPTOR_SIBLING)
             continue;
         if (acceptor->state == ACCEPTOR_DORMANT)
@@ -145,9 +144,7 @@ void acceptors_disarm(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 
-    for (unsigned i = 0; i < accept->n; i++) {
-        struct acceptor *acceptor = accept->list[i];
-
+    ACCEPTORS_FOREACH (acceptor, accept) {
         source_disarm_listener(&worker->stream.net.loop, &acceptor->source);
         if (acceptor->state == ACCEPTOR_YIELDED || acceptor->state == ACCEPTOR_BROKEN)
             set_acceptor_state(accept, acceptor, ACCEPTOR_ACTIVE);
@@ -213,9 +210,7 @@ static void acceptor_mend_expired(struct loop *loop, struct timer *timer)
     struct acceptors *accept = &worker->accept;
 
     assert(timer == &accept->mend);
-    for (unsigned i = 0; i < accept->n; i++) {
-        struct acceptor *acceptor = accept->list[i];
-
+    ACCEPTORS_FOREACH (acceptor, accept) {
         if (acceptor->state != ACCEPTOR_BROKEN)
             continue;
         if (worker->role == ROLE_SINGLE &&
@@ -232,9 +227,7 @@ void acceptors_replace_socket(struct worker *worker, uint32_t number, int fd)
     struct acceptors *accept = &worker->accept;
 
     assert(fd >= 0);
-    for (unsigned i = 0; i < accept->n; i++) {
-        struct acceptor *acceptor = accept->list[i];
-
+    ACCEPTORS_FOREACH (acceptor, accept) {
         if ((uint32_t)acceptor->source.fd != number)
             continue;
         /* the mechanism would go on to watch the old socket */
@@ -250,25 +243,19 @@ void acceptors_replace_socket(struct worker *worker, uint32_t number, int fd)
 
 /* ---- Beginning, end and check ---- */
 
-static enum accept_sharing find_sharing(const struct worker *worker)
-{
-    const struct events_settings *events = &worker->cycle->events;
-
-    if (worker->role != ROLE_WORKER || worker->heritage->task == TASK_ASK ||
-        worker->cycle->core.worker_processes <= 1)
-        return SHARING_NONE;
-    if (events->mechanism->exclusive)
-        return SHARING_EXCLUSIVE;
-    return events->accept_mutex ? SHARING_MUTEX : SHARING_ALL;
-}
-
 void acceptors_init(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
+    const struct events_settings *events = &worker->cycle->events;
+    bool has_siblings = worker->role == ROLE_WORKER && worker->heritage->task != TASK_ASK &&
+                        worker->cycle->core.worker_processes > 1;
 
     assert(worker->phase == WORKER_STARTING);
     assert(accept->list == NULL && accept->phase == ACCEPT_CLOSED);
-    accept->sharing = find_sharing(worker);
+    accept->sharing = !has_siblings                  ? SHARING_NONE
+                      : events->mechanism->exclusive ? SHARING_EXCLUSIVE
+                      : events->accept_mutex         ? SHARING_MUTEX
+                                                     : SHARING_ALL;
     accept->resume.expired = resume_expired;
     accept->mend.expired = acceptor_mend_expired;
 }
@@ -286,18 +273,6 @@ void acceptors_leave_mutex(struct worker *worker)
     acceptors_update(worker);
 }
 
-static void check_acceptor(const struct acceptors *accept, const struct acceptor *acceptor)
-{
-    const struct source *source = &acceptor->source;
-    bool wanted = acceptor_is_wanted(accept, acceptor);
-
-    assert(source->in_use && source->fd != -1 && source->queue == QUEUE_ACCEPT);
-    assert(!source->listening || wanted);
-    assert(source->listening || !wanted || timer_is_set(&accept->resume));
-    assert(acceptor->state != ACCEPTOR_BROKEN || timer_is_set(&accept->mend));
-    assert(acceptor->kind != ACCEPTOR_SIBLING || accept->balance == BALANCE_CLIENTS);
-}
-
 void acceptors_check(const struct acceptors *accept)
 {
     unsigned yielded_n = 0;
@@ -313,9 +288,16 @@ void acceptors_check(const struct acceptors *accept)
                : accept->passing != PASSING_CLIENTS);
     assert(!acceptors_are_suspended(accept) || timer_is_set(&accept->resume));
     assert(!acceptors_are_suspended(accept) || accept->shortage_at != 0);
-    for (unsigned i = 0; i < accept->n; i++) {
-        check_acceptor(accept, accept->list[i]);
-        yielded_n += accept->list[i]->state == ACCEPTOR_YIELDED;
+    ACCEPTORS_FOREACH (acceptor, accept) {
+        const struct source *source = &acceptor->source;
+        bool wanted = acceptor_is_wanted(accept, acceptor);
+
+        assert(source->in_use && source->fd != -1 && source->queue == QUEUE_ACCEPT);
+        assert(!source->listening || wanted);
+        assert(source->listening || !wanted || timer_is_set(&accept->resume));
+        assert(acceptor->state != ACCEPTOR_BROKEN || timer_is_set(&accept->mend));
+        assert(acceptor->kind != ACCEPTOR_SIBLING || accept->balance == BALANCE_CLIENTS);
+        yielded_n += acceptor->state == ACCEPTOR_YIELDED;
     }
     assert(yielded_n == accept->yielded_n);
     assert(accept->yielded_n == 0 || timer_is_set(&accept->back));

@@ -85,7 +85,7 @@ enum accept_passing {
 };
 
 struct acceptors {
-    struct acceptor **list; /* NULL before accept_init() and once released */
+    struct acceptor **list; /* ends with NULL; NULL before accept_init() and once released */
     unsigned n;
     enum accept_phase phase;
     enum accept_sharing sharing;
@@ -96,13 +96,13 @@ struct acceptors {
     uint32_t short_slots;        /* needed by the latest client without room */
     int short_fd;                /* listener of the latest suspension */
     uint64_t shortage_at;        /* when a shortage was logged last, ms, or 0 */
-    /* the accept mutex (accept_turn.c) */
+    /* turns of the accept mutex (accept_pass.c) */
     enum accept_turn turn;
     struct accept_mutex mutex; /* used with SHARING_MUTEX */
     int64_t disabled;          /* accept_disabled: turns to leave the mutex to others */
     bool was_disabled;         /* in the latest turn */
     bool invited;              /* another worker has too many clients, and has rung the bell */
-    /* passed clients (accept_pass.c) */
+    /* passed clients */
     enum accept_passing passing;
     struct accept_share share;
     uint32_t to;          /* the worker that the mutex is to be left to, or SHARE_NOBODY */
@@ -114,13 +114,16 @@ struct acceptors {
     struct source *bell; /* wakes this worker; NULL without others */
 };
 
+#define ACCEPTORS_FOREACH(var, accept)                                                             \
+    for (struct acceptor **next_ = (accept)->list, *var; next_ != NULL && (var = *next_) != NULL;  \
+        next_++)
+
 /* Sets up the timers, and how listeners are shared. */
 void acceptors_init(struct worker *worker);
 void acceptors_set_phase(struct worker *worker, enum accept_phase phase);
 void acceptors_set_turn(struct acceptors *accept, enum accept_turn turn);
 /* Gives up the accept mutex for good: all workers watch the shared listeners. */
 void acceptors_leave_mutex(struct worker *worker);
-
 /* Watches exactly the listeners allowed by phase, turn and states. */
 void acceptors_update(struct worker *worker);
 /* Changes a listener's state, and watches the listener accordingly. */
@@ -131,12 +134,10 @@ void acceptor_rejoin(struct worker *worker, struct acceptor *acceptor);
 void acceptors_wake_dormant(struct worker *worker);
 /* Stops watching all listeners, and returns the siblings' sockets to the siblings. */
 void acceptors_disarm(struct worker *worker);
-
 /* Stops watching a listener after a shutdown(), and has the master listen again. */
 void acceptor_break(struct worker *worker, struct acceptor *acceptor);
 /* Replaces the listening socket with `fd`, owned by the caller. */
 void acceptors_replace_socket(struct worker *worker, uint32_t number, int fd);
-
 /* Asserts the invariants of listeners; worker_check() calls it. */
 void acceptors_check(const struct acceptors *accept);
 

@@ -5,7 +5,7 @@
 #include "process/logs.h"
 #include "session/idle.h"
 #include "session/log.h"
-#include "worker/accept_turn.h"
+#include "worker/accept_pass.h"
 #include "worker/jobs.h"
 #include "worker/messages.h"
 #include "worker/worker.h"
