@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Handles commands: messages of the master's channel from the loop, and signals between its turns.
- * A master that has gone is a command to drain. */
-#include "worker/commands.h"
-
+/* Handles commands: messages of the master's channel from the loop, and signals between its turns,
+ * never within one. A master that has gone is a command to drain. */
 #include "features/access_log/access_log.h"
 #include "process/logs.h"
 #include "process/process_ops.h"
@@ -47,6 +45,20 @@ static void begin_ending(struct worker *worker)
         worker_set_phase(worker, WORKER_ENDING);
 }
 
+/* Replaces a log's descriptor by the message's; the message then holds the old descriptor. */
+static void exchange_log(struct worker *worker, struct channel_message *message)
+{
+    struct core_settings *core = &worker->cycle->core;
+    struct log_target *target;
+
+    if (message->argument >= core_target_n(core) || message->fd == -1)
+        return;
+    assert(worker->role == ROLE_WORKER);
+    target = core_target(core, message->argument);
+    access_log_flush_to(&worker->stream, target);
+    message->fd = logs_exchange(target, message->fd);
+}
+
 static const char *handle_master_message(struct channel_end *end, struct channel_message *message)
 {
     struct worker *worker = container_of(end, struct worker, to_master);
@@ -62,7 +74,7 @@ static const char *handle_master_message(struct channel_end *end, struct channel
         accept_rescan(worker);
         break;
     case MESSAGE_LOG_FILE:
-        worker_log_reopened(worker, message);
+        exchange_log(worker, message);
         break;
     case MESSAGE_TRIM:
         if (worker->phase == WORKER_DRAINING)
@@ -182,12 +194,6 @@ void worker_notify_serving(struct worker *worker)
     worker->alive.expired = notify_alive_expired;
     if (notify_interval() > 0)
         timer_set(&worker->stream.net.loop, &worker->alive, notify_interval() / 2);
-}
-
-void worker_notify_ended(struct worker *worker)
-{
-    assert(worker->role == ROLE_SINGLE && worker->phase >= WORKER_SERVING);
-    notify_attend(NULL, NULL);
 }
 
 static void notify_ending(struct worker *worker)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phase of a worker, its log, and the order of a turn, which tests for the accept mutex and a
- * broken log. Under the simulated kernel, and in a debug build, each turn checks the worker. */
-#include "features/access_log/access_log.h"
-#include "process/logs.h"
+/* The phase of a worker, the order of a turn, and the end of a drain. Under the simulated kernel,
+ * and in a debug build, each turn checks the worker. */
 #include "session/idle.h"
 #include "session/log.h"
 #include "worker/accept_pass.h"
@@ -50,76 +48,7 @@ void worker_check(const struct worker *worker)
         shared_check(worker->heritage->shared);
 }
 
-/* ---- Logs ---- */
-
-static void log_due(struct loop *loop, struct timer *timer)
-{
-    (void)timer;
-    log_report_suppressed(&worker_of_loop(loop)->log, false);
-}
-
-/* Ends the turn's wait; the log is tended afterwards. */
-static void repair_due(struct loop *loop, struct timer *timer)
-{
-    (void)timer;
-    assert(!timer_is_set(&worker_of_loop(loop)->log_repair));
-}
-
-void worker_limit_log(struct worker *worker)
-{
-    const struct core_settings *core = &worker->cycle->core;
-
-    assert(worker->log.limit == NULL && core->log_burst >= 0);
-    worker->log_due.expired = log_due;
-    worker->log_repair.expired = repair_due;
-    if (core->log_burst == 0)
-        return;
-    log_limit_init(&worker->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
-    worker->log.limit = &worker->log_limit;
-}
-
-/* Reconnects every broken log, or has the master do so. */
-static void repair_worker_logs(struct worker *worker)
-{
-    struct core_settings *core = &worker->cycle->core;
-
-    if (worker->role == ROLE_SINGLE) {
-        logs_repair(core, &worker->log);
-        return;
-    }
-    for (unsigned i = 0; i < core_target_n(core); i++)
-        if (logs_take_broken(core_target(core, i)))
-            channel_end_try(
-                &worker->to_master, &(struct channel_message) { MESSAGE_LOG_BROKEN, i, -1 });
-}
-
-void worker_tend_log(struct worker *worker)
-{
-    struct loop *loop = &worker->stream.net.loop;
-    uint64_t now = loop->clock.mono_ms, due = worker->log_limit.report_ms;
-
-    /* a line may break a second log, left to the timer */
-    if (unlikely(worker->log.broken) && !timer_is_set(&worker->log_repair)) {
-        worker->log.broken = false;
-        repair_worker_logs(worker);
-        timer_set(loop, &worker->log_repair, LOGS_REPAIR_MS);
-    }
-    if (unlikely(due != 0) && !timer_is_set(&worker->log_due))
-        timer_set(loop, &worker->log_due, due > now ? due - now : 1);
-}
-
-void worker_log_reopened(struct worker *worker, struct channel_message *message)
-{
-    struct core_settings *core = &worker->cycle->core;
-    struct log_target *target;
-
-    if (message->argument >= core_target_n(core) || message->fd == -1)
-        return;
-    assert(worker->role == ROLE_WORKER);
-    target = core_target(core, message->argument);
-    access_log_flush_to(&worker->stream, target);
-    message->fd = logs_exchange(target, message->fd);
-}
+/* ---- Turns ---- */
 
 /* Logs a callback of the worker, longer than `stall_threshold`. */
 static COLD void log_stall(struct worker *worker)
@@ -127,27 +56,6 @@ static COLD void log_stall(struct worker *worker)
     struct heartbeat_stall stall = heartbeat_take_stall(worker->stream.net.heartbeat);
 
     session_log_other_stall(&worker->log, &stall, worker_protocols_name(worker, stall.protocol));
-}
-
-/* ---- Turns ---- */
-
-/* Ends a worker whose loop has failed; else checks the whole worker. */
-static void look_after(struct worker *worker)
-{
-    if (worker->stream.net.loop.wait_error == 0)
-        worker_check(worker);
-    else if (worker->phase < WORKER_ENDING)
-        worker_set_phase(worker, WORKER_ENDING);
-}
-
-static inline void wait_for_events(struct worker *worker, int timeout)
-{
-    struct loop *loop = &worker->stream.net.loop;
-
-    if (unlikely(worker->busy_poll.ns != 0) && timeout != 0 &&
-        busy_poll(&worker->busy_poll, loop, &timeout))
-        return;
-    loop_wait(loop, timeout);
 }
 
 void worker_turn(struct worker *worker)
@@ -165,7 +73,9 @@ void worker_turn(struct worker *worker)
         timeout = 0;
     if (unlikely(heartbeat_begin_wait(heartbeat)))
         log_stall(worker);
-    wait_for_events(worker, timeout);
+    if (likely(worker->busy_poll.ns == 0) || timeout == 0 ||
+        !busy_poll(&worker->busy_poll, loop, &timeout))
+        loop_wait(loop, timeout);
     heartbeat_end_wait(heartbeat);
 
     /* under the mutex connections are only accepted: their sessions begin in the normal queue */
@@ -180,14 +90,29 @@ void worker_turn(struct worker *worker)
         loop_run(loop, QUEUE_ACCEPT);
         loop_run(loop, QUEUE_NORMAL);
     }
-    if (loop->noticeable)
-        look_after(worker);
+    if (loop->noticeable && loop->wait_error == 0)
+        worker_check(worker);
+    else if (loop->noticeable && worker->phase < WORKER_ENDING)
+        worker_set_phase(worker, WORKER_ENDING);
 }
 
 /* Whether messages are unsent, or protocols await outcomes and may then send more. */
 static bool has_to_send(const struct worker *worker)
 {
     return messages_are_unsent(worker) || worker_protocols_wait(worker);
+}
+
+static void others_expired(struct loop *loop, struct timer *timer)
+{
+    struct worker *worker = worker_of_loop(loop);
+
+    assert(timer == &worker->others && worker->phase >= WORKER_DRAINING);
+    (void)timer;
+    worker->others_passed = true;
+    if (has_to_send(worker))
+        log_write(&worker->log, LEVEL_WARN, 0,
+            "other workers have not answered all messages within %d s, which are not waited for",
+            OTHERS_MS / 1000);
 }
 
 bool worker_has_ended(struct worker *worker)
@@ -199,20 +124,8 @@ bool worker_has_ended(struct worker *worker)
         return false;
     if (!has_to_send(worker) || worker->shutdown_passed || worker->others_passed)
         return true;
+    worker->others.expired = others_expired;
     if (!timer_is_set(&worker->others))
         timer_set(&worker->stream.net.loop, &worker->others, OTHERS_MS);
     return false;
-}
-
-void worker_others_expired(struct loop *loop, struct timer *timer)
-{
-    struct worker *worker = worker_of_loop(loop);
-
-    assert(timer == &worker->others && worker->phase >= WORKER_DRAINING);
-    (void)timer;
-    worker->others_passed = true;
-    if (has_to_send(worker))
-        log_write(&worker->log, LEVEL_WARN, 0,
-            "other workers have not answered all messages within %d s, which are not waited for",
-            OTHERS_MS / 1000);
 }

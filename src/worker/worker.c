@@ -8,15 +8,16 @@
 #include "backends/tries.h"
 #include "features/features.h"
 #include "process/heritage.h"
+#include "process/logs.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"
 #include "settings/calls.h"
+#include "systemd/notify.h"
 #include "upstream/queue.h"
 #include "upstream/refresh.h"
 #include "worker/accept.h"
 #include "worker/accept_pass.h"
-#include "worker/commands.h"
 #include "worker/jobs.h"
 #include "worker/messages.h"
 #include "worker/resolutions.h"
@@ -38,15 +39,7 @@
 /* Time of jobs beyond worker_shutdown_timeout. */
 #define JOBS_MS 1000
 
-static void close_sessions(struct worker *worker)
-{
-    log_write(&worker->log, LEVEL_NOTICE, 0,
-        "worker_shutdown_timeout has passed, %" PRIu32 " connections are closed",
-        worker->stream.net.connection_n);
-    net_fail_all(&worker->stream.net, FB_DRAINED);
-}
-
-/* Counts the limit of jobs for a worker without a master, a second more. */
+/* Closes the sessions, and limits the time of jobs for a worker without a master. */
 static void shutdown_expired(struct loop *loop, struct timer *timer)
 {
     struct worker *worker = worker_of_loop(loop);
@@ -54,7 +47,10 @@ static void shutdown_expired(struct loop *loop, struct timer *timer)
 
     assert(timer == &worker->shutdown && worker->phase == WORKER_DRAINING);
     if (!worker->shutdown_passed) {
-        close_sessions(worker);
+        log_write(&worker->log, LEVEL_NOTICE, 0,
+            "worker_shutdown_timeout has passed, %" PRIu32 " connections are closed",
+            worker->stream.net.connection_n);
+        net_fail_all(&worker->stream.net, FB_DRAINED);
         worker->shutdown_passed = true;
         timer_set(loop, timer, JOBS_MS);
     } else if (worker->channel == NULL && jobs > 0) {
@@ -75,6 +71,11 @@ static bool worker_serves(const struct worker *worker)
     return worker->heritage->task != TASK_ASK;
 }
 
+static bool is_confined(const struct worker *worker)
+{
+    return worker->role == ROLE_WORKER && !worker->heritage->simulated;
+}
+
 static unsigned listener_slots(const struct worker *worker)
 {
     const struct listener *listener;
@@ -84,13 +85,6 @@ static unsigned listener_slots(const struct worker *worker)
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         n += listener->fd_n;
     return n;
-}
-
-/* A worker may lack a right that the master process has; the first says so for all. */
-static void yield_mechanism(struct worker *worker)
-{
-    if (events_yield(&worker->cycle->events) && worker->heritage->index == 0)
-        events_log(worker->cycle, &worker->log);
 }
 
 static int init_stream(struct worker *worker, const struct heritage *heritage)
@@ -108,8 +102,7 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
         .numbers = &heritage->shared->common->connection_numbers,
         .numbers_in_a_row = heritage->cycle->stream.variables->uses_number,
         .lingering_timeout = LINGERING_TIMEOUT_MS,
-        .unfiltered =
-            worker->role == ROLE_WORKER && !heritage->simulated && heritage->cycle->filter == NULL,
+        .unfiltered = is_confined(worker) && heritage->cycle->filter == NULL,
         .memory = heritage->memory,
     };
 
@@ -175,18 +168,10 @@ static int open_upstreams(struct worker *worker)
     return worker->heritage->task != TASK_SERVE ? upstreams_ask(upstreams) : 0;
 }
 
-static bool is_confined(const struct worker *worker)
-{
-    return worker->role == ROLE_WORKER && !worker->heritage->simulated;
-}
-
-/* Opens what sessions will need. */
 static int open_service(struct worker *worker)
 {
-    struct cycle *cycle = worker->cycle;
-
-    settings_open_maps(&cycle->zones, worker->heritage->slot);
-    return features_open(&worker->stream, cycle, worker->heritage->slot);
+    settings_open_maps(&worker->cycle->zones, worker->heritage->slot);
+    return features_open(&worker->stream, worker->cycle, worker->heritage->slot);
 }
 
 static int start_service(struct worker *worker)
@@ -222,13 +207,14 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
     };
     open_log(&worker->log, heritage);
     worker->shutdown.expired = shutdown_expired;
-    worker->others.expired = worker_others_expired;
     worker->random = heritage->random != NULL ? heritage->random : random_worker_bytes;
     if (is_confined(worker) && process_confine(cycle, heritage->index, &worker->log) == -1)
         return -1;
     if (role == ROLE_SINGLE)
         process_limit(cycle, &worker->log);
-    yield_mechanism(worker);
+    /* a worker may lack a right that the master process has; the first says so for all */
+    if (events_yield(&cycle->events) && heritage->index == 0)
+        events_log(cycle, &worker->log);
     if (init_stream(worker, heritage) == -1)
         return -1;
     busy_poll_init(&worker->busy_poll, cycle->events.busy_poll);
@@ -251,6 +237,8 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
 void worker_done(struct worker *worker)
 {
     struct net *net = &worker->stream.net;
+    struct timer *const timers[] = { &worker->shutdown, &worker->others, &worker->alive,
+        &worker->log_due, &worker->log_repair, &worker->stream.drain, &worker->stream.drop };
 
     assert(worker->phase != WORKER_DONE);
     if (worker->phase != WORKER_ENDING)
@@ -269,13 +257,8 @@ void worker_done(struct worker *worker)
     names_destroy(&worker->names);
     file_reads_close(worker);
     messages_done(worker);
-    timer_del(&net->loop, &worker->shutdown);
-    timer_del(&net->loop, &worker->others);
-    timer_del(&net->loop, &worker->alive);
-    timer_del(&net->loop, &worker->log_due);
-    timer_del(&net->loop, &worker->log_repair);
-    timer_del(&net->loop, &worker->stream.drain);
-    timer_del(&net->loop, &worker->stream.drop);
+    for (size_t i = 0; i < countof(timers); i++)
+        timer_del(&net->loop, timers[i]);
     channel_end_flush(&worker->to_master);
     channel_end_close(&worker->to_master);
     /* the kernel closes the channel, which tells the master about the process's end */
@@ -291,19 +274,6 @@ void worker_done(struct worker *worker)
     worker_set_phase(worker, WORKER_DONE);
 }
 
-/* Maps the worker's struct; NULL after an emerg line. */
-static struct worker *create_worker_memory(const struct heritage *heritage)
-{
-    struct worker *worker = os_wiped_alloc(sizeof(*worker));
-    struct log log;
-
-    if (worker != NULL)
-        return worker;
-    open_log(&log, heritage);
-    log_write(&log, LEVEL_EMERG, errno, "no memory for the worker");
-    return NULL;
-}
-
 /* A protocol has called pthread_exit(): the loop is gone, and threads might live on. */
 static void end_worker_process(void *arg)
 {
@@ -317,6 +287,56 @@ static void end_worker_process(void *arg)
     process_ops->exit(EXIT_FAILURE);
 }
 
+/* ---- Logs ---- */
+
+/* Logs held-back lines, or ends the turn's wait for a repair. */
+static void log_due(struct loop *loop, struct timer *timer)
+{
+    (void)timer;
+    log_report_suppressed(&worker_of_loop(loop)->log, false);
+}
+
+static void limit_log(struct worker *worker)
+{
+    const struct core_settings *core = &worker->cycle->core;
+
+    assert(worker->log.limit == NULL && core->log_burst >= 0);
+    worker->log_due.expired = worker->log_repair.expired = log_due;
+    if (core->log_burst == 0)
+        return;
+    log_limit_init(&worker->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
+    worker->log.limit = &worker->log_limit;
+}
+
+/* Reconnects every broken log, or has the master do so. */
+static void repair_worker_logs(struct worker *worker)
+{
+    struct core_settings *core = &worker->cycle->core;
+
+    if (worker->role == ROLE_SINGLE)
+        logs_repair(core, &worker->log);
+    for (unsigned i = 0; worker->role != ROLE_SINGLE && i < core_target_n(core); i++)
+        if (logs_take_broken(core_target(core, i)))
+            channel_end_try(
+                &worker->to_master, &(struct channel_message) { MESSAGE_LOG_BROKEN, i, -1 });
+}
+
+/* Repairs broken logs, and sets the timer by which held-back lines are summed up. */
+static void tend_log(struct worker *worker)
+{
+    struct loop *loop = &worker->stream.net.loop;
+    uint64_t now = loop->clock.mono_ms, due = worker->log_limit.report_ms;
+
+    /* a line may break a second log, left to the timer */
+    if (unlikely(worker->log.broken) && !timer_is_set(&worker->log_repair)) {
+        worker->log.broken = false;
+        repair_worker_logs(worker);
+        timer_set(loop, &worker->log_repair, LOGS_REPAIR_MS);
+    }
+    if (unlikely(due != 0) && !timer_is_set(&worker->log_due))
+        timer_set(loop, &worker->log_due, due > now ? due - now : 1);
+}
+
 void worker_run(struct worker *worker)
 {
     assert(worker->phase >= WORKER_READY && worker->phase < WORKER_DONE);
@@ -326,7 +346,7 @@ void worker_run(struct worker *worker)
         if (unlikely(worker->phase >= WORKER_DRAINING) && worker_has_ended(worker))
             return;
         if (unlikely(worker->log.broken || worker->log_limit.report_ms != 0))
-            worker_tend_log(worker);
+            tend_log(worker);
         worker_turn(worker);
     }
 }
@@ -336,7 +356,7 @@ static int serve_clients(struct worker *worker)
 {
     struct net *net = &worker->stream.net;
 
-    worker_limit_log(worker);
+    limit_log(worker);
     if (worker->role == ROLE_WORKER) {
         channel_end_send(&worker->to_master, MESSAGE_READY);
     } else {
@@ -345,7 +365,7 @@ static int serve_clients(struct worker *worker)
     }
     worker_run(worker);
     if (worker->role == ROLE_SINGLE)
-        worker_notify_ended(worker);
+        notify_attend(NULL, NULL);
     if (net->loop.wait_error == 0) {
         log_write(&worker->log, LEVEL_NOTICE, 0, "exiting");
         return EXIT_SUCCESS;
@@ -359,9 +379,13 @@ static int serve_clients(struct worker *worker)
 int worker_main(const struct heritage *heritage, enum role role)
 {
     struct slot *slot = shared_slot(heritage->shared, heritage->slot);
-    struct worker *worker = create_worker_memory(heritage);
+    struct worker *worker = os_wiped_alloc(sizeof(*worker));
+    struct log log;
     volatile int status = EXIT_FATAL; /* for pthread_cleanup_push() */
 
+    open_log(&log, heritage);
+    if (worker == NULL)
+        log_write(&log, LEVEL_EMERG, errno, "no memory for the worker");
     role_set(role);
     assert(!role_is(ROLE_MASTER) || role == ROLE_SINGLE);
     signals_install(role);

@@ -46,7 +46,7 @@ struct worker {
     struct busy_poll busy_poll;
     struct source *channel;       /* NULL in a single process, and when the master has gone */
     struct channel_end to_master; /* closed when the channel is */
-    struct timer shutdown;        /* worker_shutdown_timeout, then what jobs have beyond it */
+    struct timer shutdown;        /* worker_shutdown_timeout, then the time of jobs beyond */
     bool shutdown_passed;
     struct timer others; /* time to hear of messages in, when a drain waits for nothing else */
     bool others_passed;
@@ -107,14 +107,12 @@ static inline struct source *worker_source(
 
 /* Runs a worker in this process, from the fork to the returned exit code. */
 int worker_main(const struct heritage *heritage, enum role role);
-
 /* Sets up everything but accepting, up to WORKER_READY; -1 after an emerg line. */
 int worker_init(struct worker *worker, const struct heritage *heritage, enum role role);
-/* Closes everything open, from any phase, up to WORKER_DONE. */
-void worker_done(struct worker *worker);
-
 /* Turns the loop until the worker is ending, has drained, or its loop has failed. */
 void worker_run(struct worker *worker);
+/* Closes everything open, from any phase, up to WORKER_DONE. */
+void worker_done(struct worker *worker);
 
 /* turn.c: Goes to the next phase; phases may be left out, but never come again. */
 void worker_set_phase(struct worker *worker, enum worker_phase phase);
@@ -122,14 +120,12 @@ void worker_set_phase(struct worker *worker, enum worker_phase phase);
 void worker_turn(struct worker *worker);
 /* Whether a worker has drained, or is ending; limits the time for the last outcomes of messages. */
 bool worker_has_ended(struct worker *worker);
-/* The timer's, when that time has passed. */
-void worker_others_expired(struct loop *loop, struct timer *timer);
-
 /* Asserts the invariants of a worker, after each turn when simulated or debugged. */
 void worker_check(const struct worker *worker);
-/* Limits log lines from now on as error_log_rate_limit says. */
-void worker_limit_log(struct worker *worker);
-/* Reports broken logs to the master, and sets the timer by which held-back lines are summed up. */
-void worker_tend_log(struct worker *worker);
-/* Replaces a log's descriptor by the message's; the message then holds the old descriptor. */
-void worker_log_reopened(struct worker *worker, struct channel_message *message);
+
+/* commands.c: Watches the channel to the master, where there is one; -1 after an emerg line. */
+int worker_open_channel(struct worker *worker);
+/* Carries out the commands of signals, after signals_pending(). */
+void worker_take_commands(struct worker *worker);
+/* Without a master: reports to the service manager that the worker serves, and then lives. */
+void worker_notify_serving(struct worker *worker);

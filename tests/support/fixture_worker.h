@@ -6,7 +6,6 @@
 #include "process/channel.h"
 #include "support/fixture.h"
 #include "worker/accept.h"
-#include "worker/commands.h"
 
 #include <string.h>
 
