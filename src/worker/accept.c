@@ -22,7 +22,8 @@
  * longest possible backlog. */
 #define BATCH_MAX 64
 #define RESCAN_MAX 65536
-/* After this many events in a row without a client a unix socket is looked at. */
+/* After this many events in a row without a client a unix socket is looked at: after a shutdown()
+ * accept() only reports that no client waits. */
 #define EMPTY_MOST 4
 /* Interval of log lines about shortages. */
 #define SHORTAGE_MS 60000
@@ -41,21 +42,6 @@ struct batch {
 };
 
 /* ---- Shortages ---- */
-
-static void log_accept_shortage(struct worker *worker, enum accept_phase phase, int error)
-{
-    struct acceptors *accept = &worker->accept;
-    uint64_t now = worker->stream.net.loop.clock.mono_ms;
-    bool is_old = accept->shortage_at == 0 || now - accept->shortage_at > SHORTAGE_MS;
-
-    accept->shortage_at = now;
-    if (is_old && phase == ACCEPT_FULL)
-        log_write(&worker->log, LEVEL_ALERT, 0,
-            "%" PRIu32 " worker_connections are not enough, accepting is suspended",
-            worker->stream.net.connections_max);
-    else if (is_old)
-        log_write(&worker->log, LEVEL_CRIT, error, "accept4() failed, accepting is suspended");
-}
 
 /* Whether clients may be stranded: the kernel may have woken no second worker, or none may watch
  * the queue. */
@@ -76,13 +62,22 @@ static void suspend_accepting(
     struct worker *worker, const struct acceptor *acceptor, enum accept_phase phase, int error)
 {
     struct acceptors *accept = &worker->accept;
+    struct loop *loop = &worker->stream.net.loop;
+    uint64_t now = loop->clock.mono_ms;
+    bool is_logged;
 
     assert(phase == ACCEPT_PAUSED || phase == ACCEPT_FULL);
-    log_accept_shortage(worker, phase, error);
+    is_logged = accept->shortage_at == 0 || now - accept->shortage_at > SHORTAGE_MS;
+    if (is_logged && phase == ACCEPT_FULL)
+        log_write(&worker->log, LEVEL_ALERT, 0,
+            "%" PRIu32 " worker_connections are not enough, accepting is suspended",
+            worker->stream.net.connections_max);
+    else if (is_logged)
+        log_write(&worker->log, LEVEL_CRIT, error, "accept4() failed, accepting is suspended");
+    accept->shortage_at = now;
     acceptors_set_phase(worker, phase);
     acceptors_update(worker);
-    timer_set(&worker->stream.net.loop, &accept->resume,
-        (uint64_t)worker->cycle->events.accept_mutex_delay);
+    timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
     if (may_strand_clients(accept, acceptor))
         channel_end_send(&worker->to_master, MESSAGE_RESCAN);
     accept->short_fd = acceptor->source.fd;
@@ -224,8 +219,7 @@ static void accept_batch(struct worker *worker, struct acceptor *acceptor, struc
     }
 }
 
-/* Notes an event without a client: a sibling was faster, or the socket was shut down: accept() of a
- * unix socket then only reports that no client waits. */
+/* Notes an event without a client: a sibling was faster, or the socket was shut down. */
 static void note_empty_event(struct worker *worker, struct acceptor *acceptor)
 {
     if (acceptor->kind == ACCEPTOR_SIBLING && worker->accept.sharing != SHARING_EXCLUSIVE)

@@ -31,8 +31,6 @@ void accept_mutex_init(struct accept_mutex *mutex, struct shared *shared, struct
     };
 }
 
-#define NOBODY ((struct slot_id) { .serial = 0 })
-
 static bool is_same_slot(struct slot_id a, struct slot_id b)
 {
     return a.slot == b.slot && a.serial == b.serial;
@@ -65,70 +63,50 @@ static enum accept_mutex_status acquired(struct accept_mutex *mutex, bool damage
     return ACCEPT_MUTEX_DAMAGED;
 }
 
-/* Notes the owner, or (0) that the mutex is free, and since when. */
-static void note_owner(struct accept_mutex *mutex, uint64_t owner, uint64_t now)
+/* The time until the holder that was noted has had the mutex for long enough, or 0. */
+static uint64_t time_left(const struct accept_mutex *mutex, uint64_t now)
 {
+    uint64_t still = now - mutex->since_ms, turning = now - mutex->rival_ms;
+    uint64_t most = ONLY_HOLDER_BOUNDS * mutex->bound_ms;
+
+    still = still < mutex->bound_ms ? mutex->bound_ms - still : 0;
+    turning = turning < most ? most - turning : 0;
+    return still < turning ? still : turning;
+}
+
+uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now)
+{
+    uint64_t left = time_left(mutex, now);
+
+    return left > 0 ? left : 1;
+}
+
+enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves)
+{
+    uint64_t owner = shm_lock_owner(mutex->lock);
     struct slot_id holder = shm_lock_id(owner);
 
+    if (owner == 0 && !leaves && take_mutex(mutex, 0, now))
+        return acquired(mutex, false, now);
+    /* forged: this worker's name without a turn */
+    if (owner != 0 && is_same_slot(holder, mutex->id) && take_mutex(mutex, owner, now))
+        return acquired(mutex, true, now);
+    /* a sibling holds the mutex, or the mutex is to be left to siblings */
     if (owner != mutex->seen)
         mutex->since_ms = now;
     mutex->seen = owner;
     if (owner == 0 || !is_same_slot(holder, mutex->rival))
         mutex->rival_ms = now;
     mutex->rival = holder;
-}
-
-/* Whether the holder that was noted has had the mutex for long enough. */
-static bool holder_is_due(const struct accept_mutex *mutex, uint64_t now)
-{
-    return now - mutex->since_ms >= mutex->bound_ms ||
-           now - mutex->rival_ms >= ONLY_HOLDER_BOUNDS * mutex->bound_ms;
-}
-
-/* A sibling holds the mutex, or the mutex is to be left to siblings. */
-static enum accept_mutex_status wait_for_holder(
-    struct accept_mutex *mutex, uint64_t owner, uint64_t now)
-{
-    bool damaged;
-
-    note_owner(mutex, owner, now);
     /* the master frees the slot of a dead worker after its mutex: the owner is made up */
-    damaged = owner != 0 && !slot_is_used(mutex->shared, mutex->rival);
-    if (damaged && take_mutex(mutex, owner, now))
+    if (owner != 0 && !slot_is_used(mutex->shared, holder) && take_mutex(mutex, owner, now))
         return acquired(mutex, true, now);
-    return holder_is_due(mutex, now) ? ACCEPT_MUTEX_DUE : ACCEPT_MUTEX_BUSY;
-}
-
-enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves)
-{
-    uint64_t owner = shm_lock_owner(mutex->lock);
-
-    if (owner == 0 && !leaves && take_mutex(mutex, 0, now))
-        return acquired(mutex, false, now);
-    /* forged: this worker's name without a turn */
-    if (owner != 0 && is_same_slot(shm_lock_id(owner), mutex->id) && take_mutex(mutex, owner, now))
-        return acquired(mutex, true, now);
-    return wait_for_holder(mutex, owner, now);
+    return time_left(mutex, now) == 0 ? ACCEPT_MUTEX_DUE : ACCEPT_MUTEX_BUSY;
 }
 
 enum accept_mutex_status accept_mutex_rob(struct accept_mutex *mutex, uint64_t now)
 {
     return take_mutex(mutex, mutex->seen, now) ? acquired(mutex, false, now) : ACCEPT_MUTEX_BUSY;
-}
-
-static uint64_t bound_time_left(uint64_t since_ms, uint64_t bound_ms, uint64_t now)
-{
-    uint64_t passed = now - since_ms;
-
-    return passed < bound_ms ? bound_ms - passed : 1;
-}
-
-uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now)
-{
-    uint64_t still = bound_time_left(mutex->since_ms, mutex->bound_ms, now);
-    uint64_t only = bound_time_left(mutex->rival_ms, ONLY_HOLDER_BOUNDS * mutex->bound_ms, now);
-
-    return still < only ? still : only;
 }
 
 /* Only a worker breaking the rules takes turns that have just begun, but by chance. */
@@ -138,6 +116,6 @@ void accept_mutex_release(struct accept_mutex *mutex, uint64_t now)
 
     mutex->robbed = robbed ? mutex->robbed + 1 : 0;
     if (!robbed)
-        mutex->rival = NOBODY;
+        mutex->rival = (struct slot_id) { .serial = 0 };
     shm_lock_release(mutex->lock, mutex->word);
 }

@@ -51,41 +51,38 @@ static void watch_yielded(struct worker *worker)
                 acceptor_change(worker, acceptor, ACCEPTOR_ACTIVE);
 }
 
-/* Leaves a listener to worker `to`, or (SHARE_NOBODY) to any. */
-static void leave_listener(struct worker *worker, struct acceptor *acceptor, uint32_t to)
+/* Leaves a listener, or (NULL) the accept mutex, to worker `to`, or (SHARE_NOBODY) to any. */
+static void leave_to(struct worker *worker, struct acceptor *acceptor, uint32_t to)
 {
     struct acceptors *accept = &worker->accept;
+    int fd = -1;
 
     assert(timer_is_set(&accept->back));
-    acceptor_change(worker, acceptor, ACCEPTOR_YIELDED);
+    if (acceptor != NULL) {
+        acceptor_change(worker, acceptor, ACCEPTOR_YIELDED);
+        fd = accept->yielded_n == 1 ? acceptor->source.fd : SHARE_ANY;
+    }
     if (to != SHARE_NOBODY)
-        wake_worker(worker, accept->yielded_n == 1 ? acceptor->source.fd : SHARE_ANY, to);
+        wake_worker(worker, fd, to);
 }
 
-static void begin_passing(struct worker *worker, uint64_t ms)
-{
-    struct acceptors *accept = &worker->accept;
-
-    if (accept->passing != PASSING_SHORT)
-        set_passing(accept, PASSING_CLIENTS);
-    timers_arm(&worker->stream.net.loop.timers, &accept->back, ms);
-}
-
-/* Leaves the listener, or the accept mutex (NULL), to another worker for a while. */
+/* Does so for a while: with a wake-up, or (SHARE_NOBODY) for the workers that wait there. */
 static void pass_clients(struct worker *worker, struct acceptor *acceptor, uint32_t to)
 {
     struct acceptors *accept = &worker->accept;
+    uint64_t ms = acceptor != NULL ? BACK_MS : MUTEX_BACK_MS;
 
-    assert(accept->bell != NULL && to != SHARE_NOBODY);
-    accept->woken = to;
-    begin_passing(worker, accept->passing == PASSING_SHORT ? SHORT_BACK_MS
-                          : acceptor != NULL               ? BACK_MS
-                                                           : MUTEX_BACK_MS);
-    counters_add(worker->stream.net.counters, COUNTER_PASSES, 1);
-    if (acceptor != NULL)
-        leave_listener(worker, acceptor, to);
-    else
-        wake_worker(worker, -1, to);
+    assert(accept->bell != NULL);
+    if (to != SHARE_NOBODY) {
+        accept->woken = to;
+        ms = accept->passing == PASSING_SHORT ? SHORT_BACK_MS : ms;
+    }
+    if (accept->passing != PASSING_SHORT)
+        set_passing(accept, PASSING_CLIENTS);
+    timers_arm(&worker->stream.net.loop.timers, &accept->back, ms);
+    counters_add(
+        worker->stream.net.counters, to != SHARE_NOBODY ? COUNTER_PASSES : COUNTER_YIELDS, 1);
+    leave_to(worker, acceptor, to);
 }
 
 /* Leaves the next client of a burst to a worker with fewer. The event was reported before this
@@ -107,14 +104,6 @@ static bool leaves_burst(struct worker *worker, struct acceptor *acceptor)
     return true;
 }
 
-/* Leaves the listener to the workers that wait there, without a wake-up. */
-static void leave_unwatched(struct worker *worker, struct acceptor *acceptor)
-{
-    begin_passing(worker, BACK_MS);
-    leave_listener(worker, acceptor, SHARE_NOBODY);
-    counters_add(worker->stream.net.counters, COUNTER_YIELDS, 1);
-}
-
 bool accept_leaves_event(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
@@ -124,7 +113,7 @@ bool accept_leaves_event(struct worker *worker, struct acceptor *acceptor)
     if (acceptor_needs_mutex(accept, acceptor) ||
         (acceptor->kind != ACCEPTOR_SHARED && accept->balance != BALANCE_CLIENTS))
         return false;
-    leave_listener(worker, acceptor, accept->woken);
+    leave_to(worker, acceptor, accept->woken);
     return true;
 }
 
@@ -208,7 +197,7 @@ bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor)
     else if (verdict == SHARE_PASS)
         pass_clients(worker, acceptor, to);
     else if (verdict == SHARE_ASIDE)
-        leave_unwatched(worker, acceptor);
+        pass_clients(worker, acceptor, SHARE_NOBODY);
     else if (verdict == SHARE_YIELD)
         counters_add(worker->stream.net.counters, COUNTER_YIELDS, 1);
     return verdict != SHARE_FAIR;

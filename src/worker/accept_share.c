@@ -13,7 +13,6 @@ static const struct token_rate rough_rate = { .burst = 64, .per_second = 50 };
 /* Tokens for leaving clients without a wake-up, half of the time at most, where busy workers hardly
  * sleep and are never first. */
 static const struct token_rate aside_rate = { .burst = 64, .per_second = 250 };
-
 /* Tokens for passing a client without room after a refusal: the other worker may have been late. */
 static const struct token_rate again_rate = { .burst = 4, .per_second = 4 };
 
@@ -57,13 +56,6 @@ void accept_share_done(struct accept_share *share)
     share->own = NULL;
 }
 
-static uint32_t read_clients(const struct accept_share *share, const struct slot *slot)
-{
-    uint64_t n = atomic_load_explicit(&slot->counters.n[COUNTER_ACTIVE], memory_order_relaxed);
-
-    return n < share->most ? (uint32_t)n : share->most;
-}
-
 static void look_at_slot(
     struct accept_share *share, struct look *look, uint32_t slot_number, uint32_t number)
 {
@@ -71,7 +63,8 @@ static void look_at_slot(
     struct share_peer *peer = &share->peers[number];
     uint64_t heartbeat = heartbeat_now(&slot->heartbeat);
     bool waits = heartbeat_callback(heartbeat) == CALLBACK_WAIT;
-    uint32_t clients = read_clients(share, slot);
+    uint64_t n = atomic_load_explicit(&slot->counters.n[COUNTER_ACTIVE], memory_order_relaxed);
+    uint32_t clients = n < share->most ? (uint32_t)n : share->most;
     uint32_t takes = atomic_load_explicit(&slot->load.takes, memory_order_relaxed);
 
     look->accepts += atomic_load_explicit(&slot->counters.n[COUNTER_ACCEPTS], memory_order_relaxed);
@@ -115,26 +108,22 @@ static struct look look_around(struct accept_share *share, bool room)
     return look;
 }
 
-static uint64_t greater_share(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 enum share_verdict accept_share_judge(
     struct accept_share *share, uint32_t ours, bool yields, uint64_t now, uint32_t *to)
 {
     struct look look = look_around(share, false);
-    uint64_t mean = (look.clients + ours) / (look.n + 1);
+    uint64_t mean = (look.clients + ours) / (look.n + 1), spread = mean / SPREAD;
+    uint64_t fair = yields ? 2 : 1;
 
     assert(share->own != NULL);
     *to = look.number;
     share->least = look.n > 0 ? look.least : UINT32_MAX;
     if (look.n == 0)
         return SHARE_FAIR;
-    if (ours >= look.least + greater_share(yields ? 2 : 1, mean / SPREAD) &&
+    if (ours >= look.least + (spread > fair ? spread : fair) &&
         token_bucket_take(&share->exact, &exact_rate, now))
         return SHARE_PASS;
-    if (ours <= mean + greater_share(ROUGH_LEAST, mean / SPREAD))
+    if (ours <= mean + (spread > ROUGH_LEAST ? spread : ROUGH_LEAST))
         return SHARE_FAIR;
     if (token_bucket_take(&share->rough, &rough_rate, now))
         return SHARE_PASS;

@@ -115,8 +115,7 @@ struct acceptors {
 };
 
 #define ACCEPTORS_FOREACH(var, accept)                                                             \
-    for (struct acceptor **next_ = (accept)->list, *var; next_ != NULL && (var = *next_) != NULL;  \
-        next_++)
+    for (struct acceptor **i_ = (accept)->list, *var; i_ != NULL && (var = *i_) != NULL; i_++)
 
 /* Sets up the timers, and how listeners are shared. */
 void acceptors_init(struct worker *worker);
@@ -138,7 +137,7 @@ void acceptors_disarm(struct worker *worker);
 void acceptor_break(struct worker *worker, struct acceptor *acceptor);
 /* Replaces the listening socket with `fd`, owned by the caller. */
 void acceptors_replace_socket(struct worker *worker, uint32_t number, int fd);
-/* Asserts the invariants of listeners; worker_check() calls it. */
+/* Asserts the invariants of listeners. */
 void acceptors_check(const struct acceptors *accept);
 
 static inline bool acceptors_are_open(const struct acceptors *accept)
