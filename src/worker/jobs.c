@@ -220,33 +220,16 @@ static void finish_jobs(struct loop *loop)
     finish_queue(worker, &finished, CALLBACK_DONE);
 }
 
-static void init_pools(struct threads *threads, const struct fb_pool *settings)
-{
-    pthread_t *next = (pthread_t *)(threads->pools + threads->pool_n);
-
-    for (; settings != NULL; settings = settings->next) {
-        struct pool *pool = &threads->pools[settings->index];
-
-        *pool = (struct pool) { .settings = settings, .owner = threads, .threads = next };
-        STAILQ_INIT(&pool->queue);
-        pthread_cond_init(&pool->wanted, NULL);
-        next += settings->threads;
-    }
-}
-
 static struct threads *create_threads(struct worker *worker)
 {
     const struct fb_pool *first = &worker->cycle->core.pool;
     struct loop *loop = &worker->stream.net.loop;
     size_t size = sizeof(struct threads);
     struct threads *threads;
-    unsigned pool_n = 0;
+    pthread_t *next;
 
-    for (const struct fb_pool *pool = first; pool != NULL; pool = pool->next) {
-        assert(pool->index == pool_n);
+    for (const struct fb_pool *pool = first; pool != NULL; pool = pool->next)
         size += sizeof(struct pool) + (size_t)pool->threads * sizeof(pthread_t);
-        pool_n++;
-    }
     threads = os_wiped_alloc(size);
     if (threads == NULL)
         return NULL;
@@ -254,16 +237,24 @@ static struct threads *create_threads(struct worker *worker)
     threads->size = size;
     threads->loop = loop;
     threads->heartbeat = worker->stream.net.heartbeat;
-    threads->pool_n = pool_n;
     STAILQ_INIT(&threads->finished);
     LIST_INIT(&threads->running);
     pthread_mutex_init(&threads->mutex, NULL);
-    init_pools(threads, first);
-    if (loop_set_notified(loop, finish_jobs) == -1) {
-        os_wiped_free(threads, size);
-        return NULL;
+    next = (pthread_t *)((char *)threads + size);
+    for (const struct fb_pool *pool = first; pool != NULL; pool = pool->next) {
+        struct pool *own = &threads->pools[threads->pool_n];
+
+        assert(pool->index == threads->pool_n);
+        threads->pool_n++;
+        next -= pool->threads;
+        *own = (struct pool) { .settings = pool, .owner = threads, .threads = next };
+        STAILQ_INIT(&own->queue);
+        pthread_cond_init(&own->wanted, NULL);
     }
-    return threads;
+    if (loop_set_notified(loop, finish_jobs) == 0)
+        return threads;
+    os_wiped_free(threads, size);
+    return NULL;
 }
 
 /* Starts a thread that blocks every signal: signals are handled by the loop's thread. */
@@ -357,13 +348,6 @@ unsigned jobs_busy(const struct worker *worker)
     return worker->threads != NULL ? worker->threads->busy : 0;
 }
 
-static void join_threads(struct pool *pool)
-{
-    for (unsigned i = 0; i < pool->n; i++)
-        pthread_join(pool->threads[i], NULL);
-    pthread_cond_destroy(&pool->wanted);
-}
-
 void jobs_done(struct worker *worker)
 {
     struct threads *threads = worker->threads;
@@ -388,8 +372,11 @@ void jobs_done(struct worker *worker)
     pthread_mutex_unlock(&threads->mutex);
     if (threads->busy > 0 && threads->n > 0)
         return; /* a job may take for ever: threads and memory are left to the process's end */
-    for (unsigned i = 0; i < threads->pool_n; i++)
-        join_threads(&threads->pools[i]);
+    for (unsigned i = 0; i < threads->pool_n; i++) {
+        for (unsigned k = 0; k < threads->pools[i].n; k++)
+            pthread_join(threads->pools[i].threads[k], NULL);
+        pthread_cond_destroy(&threads->pools[i].wanted);
+    }
     pthread_mutex_destroy(&threads->mutex);
     threads->kind = 0;
     os_wiped_free(threads, threads->size);

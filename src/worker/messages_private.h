@@ -107,7 +107,7 @@ struct messages {
     uint64_t deaf_until; /* messages to connections are not taken until then, monotonic ms */
 };
 
-/* messages_queue.c: Creates a message, with a copy of n bytes or with the shared bytes; NULL without
+/* messages_queue.c: Creates a message, with a copy of n bytes or the shared bytes; NULL without
  * memory. */
 struct queued_message *message_create(struct worker *worker, const struct message_head *head,
     const void *p, size_t n, struct message_bytes *shared);

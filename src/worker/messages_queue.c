@@ -133,9 +133,10 @@ static void report_to_worker(struct worker *worker, unsigned protocol, struct fb
 
     assert(handle->unanswered > 0);
     handle->unanswered--;
-    for (; next != NULL && next->number == answer->message;
-        next = RB_NEXT(unanswered_tree, &worker->messages->unanswered, next))
+    while (next != NULL && next->number == answer->message) {
         answer->left++;
+        next = RB_NEXT(unanswered_tree, &worker->messages->unanswered, next);
+    }
     if (handle->started && WORKER_HAS(handle, answered))
         WORKER_CALL(handle, CALLBACK_WORKER_ANSWERED,
             handle->protocol->worker_ops->answered(handle, handle->state, answer));

@@ -31,36 +31,29 @@ struct packet {
 
 /* ---- Messages ---- */
 
-static uint64_t give_to_conn(struct fb_conn *conn, fb_ref from, fb_bytes bytes)
-{
-    const fb_ops *ops = session_ops_of(conn);
-    int result;
-
-    if (conn->pipe != NULL || !SESSION_HAS(ops, message))
-        return FB_MESSAGE_DECLINED;
-    session_callback_begin(conn, CALLBACK_MESSAGE);
-    result = ops->message(conn, conn->state, from, bytes);
-    session_callback_end(conn);
-    return result == 0 ? FB_MESSAGE_HANDLED : FB_MESSAGE_DECLINED;
-}
-
 /* Gives a message to a connection; the outcome. */
 static uint64_t receive_for_conn(
     struct worker *worker, const struct message_head *head, fb_bytes bytes)
 {
     uint64_t now = worker->stream.net.loop.clock.mono_ms;
-    struct fb_conn *conn;
+    struct fb_conn *conn = references_find(worker, head->to);
+    int result;
 
     if (now < worker->messages->deaf_until)
         return FB_MESSAGE_BUSY;
-    conn = references_find(worker, head->to);
-    if (conn != NULL && conn_is_active(conn) && references_takes(conn, worker, head->protocol))
-        return give_to_conn(conn, head->from, bytes);
-    if (conn != NULL || !references_is_guess(worker, head->to))
+    if (conn == NULL && references_is_guess(worker, head->to)) {
+        if (!references_note_guess(worker))
+            worker->messages->deaf_until = now + DEAF_MS;
+        return MESSAGE_IS_GUESS;
+    }
+    if (conn == NULL || !conn_is_active(conn) || !references_takes(conn, worker, head->protocol))
         return FB_MESSAGE_UNKNOWN;
-    if (!references_note_guess(worker))
-        worker->messages->deaf_until = now + DEAF_MS;
-    return MESSAGE_IS_GUESS;
+    if (conn->pipe != NULL || !SESSION_HAS(session_ops_of(conn), message))
+        return FB_MESSAGE_DECLINED;
+    session_callback_begin(conn, CALLBACK_MESSAGE);
+    result = session_ops_of(conn)->message(conn, conn->state, head->from, bytes);
+    session_callback_end(conn);
+    return result == 0 ? FB_MESSAGE_HANDLED : FB_MESSAGE_DECLINED;
 }
 
 /* Gives a message to this worker's part of the sender's protocol; the outcome. */
@@ -198,18 +191,14 @@ static bool is_message(const struct worker *worker, const struct packet *packet,
     const struct message_head *head = &packet->head;
     uint32_t own = references_own(worker);
 
-    if (n < sizeof(*head) || n > sizeof(*head) + FB_MESSAGE_MAX)
+    if (n < sizeof(*head) || n > sizeof(*head) + FB_MESSAGE_MAX || head->from == 0 ||
+        references_incarnation(head->to) != own || references_incarnation(head->from) == own)
         return false;
-    if (references_incarnation(head->to) != own)
-        return false;
-    if (head->from == 0 || references_incarnation(head->from) == own)
-        return false;
-    if (head->outcome == MESSAGE_IS_SENT)
-        return true;
     if (head->outcome == MESSAGE_IS_GREETING)
         return references_is_worker(head->from);
-    return n == sizeof(*head) &&
-           (head->outcome <= FB_MESSAGE_BUSY || head->outcome == MESSAGE_IS_GUESS);
+    return head->outcome == MESSAGE_IS_SENT ||
+           (n == sizeof(*head) &&
+               (head->outcome <= FB_MESSAGE_BUSY || head->outcome == MESSAGE_IS_GUESS));
 }
 
 /* Whether there is memory for the next reply; without it messages wait in the socket. */
@@ -226,16 +215,6 @@ static bool has_spare(struct worker *worker)
     if (messages->short_of_memory)
         peers_retry_soon(worker);
     return !messages->short_of_memory;
-}
-
-/* Closes an inbox after a shutdown(); the master makes a new inbox on request. */
-static void drop_inbox(struct worker *worker)
-{
-    log_write(&worker->log, LEVEL_ERROR, 0,
-        "the socket of messages from other workers was shut down, another one is made");
-    source_close(&worker->stream.net.loop, worker->messages->inbox, false);
-    worker->messages->inbox = NULL;
-    channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
 }
 
 /* Receives at most `most` messages from the inbox, which may be gone then. */
@@ -255,7 +234,11 @@ static void read_inbox(struct worker *worker, int most)
         if (n == -1 && (errno == EINTR || errno == ECONNRESET))
             continue;
         if (n == 0 && os_socket_is_closed(source->fd)) {
-            drop_inbox(worker);
+            log_write(&worker->log, LEVEL_ERROR, 0,
+                "the socket of messages from other workers was shut down, another one is made");
+            source_close(&worker->stream.net.loop, source, false);
+            worker->messages->inbox = NULL;
+            channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
             return;
         }
         if (n == -1) { /* none is left */

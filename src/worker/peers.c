@@ -112,19 +112,6 @@ static void put_peer(struct worker *worker, struct peer *peer)
     messages_post_local(worker);
 }
 
-/* Closes a peer's inbox after a shutdown(), and requests a new inbox soon; false beyond the retry
- * limit. */
-static bool reopen_peer(struct worker *worker, struct peer *peer)
-{
-    if (worker->channel == NULL || ++peer->lost_n > LOST_MAX)
-        return false;
-    assert(!peer->asked);
-    close(peer->fd);
-    peer->fd = -1;
-    peers_retry_soon(worker);
-    return true;
-}
-
 /* Sends from the queue what the peer's inbox takes; false when the peer has gone. */
 static bool deliver_queue(struct worker *worker, struct peer *peer)
 {
@@ -138,9 +125,15 @@ static bool deliver_queue(struct worker *worker, struct peer *peer)
         if (sendmsg(peer->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT) == -1) {
             if (errno == EINTR)
                 continue;
-            if (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM)
-                return reopen_peer(worker, peer);
-            timer_set(&worker->stream.net.loop, &worker->messages->retry, RETRY_MS);
+            if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
+                timer_set(&worker->stream.net.loop, &worker->messages->retry, RETRY_MS);
+                return true;
+            }
+            if (worker->channel == NULL || ++peer->lost_n > LOST_MAX)
+                return false;
+            close(peer->fd); /* after a shutdown(): a new inbox is asked for */
+            peer->fd = -1;
+            peers_retry_soon(worker);
             return true;
         }
         assert(peer->queued_n > 0);
@@ -267,15 +260,14 @@ void peers_greet(struct worker *worker, struct peer *peer)
             listening |= UINT64_C(1) << i;
         }
     greeting = message_create(worker, &head, marks, n * sizeof(marks[0]), NULL);
-    peer->to_greet = greeting == NULL;
     peer->greeted = greeting != NULL;
-    if (greeting == NULL) {
-        peers_retry_soon(worker);
-        return;
-    }
-    if (peer->protocols == 0 && peer->id != 0)
+    peer->to_greet = !peer->greeted;
+    if (peer->greeted && peer->protocols == 0 && peer->id != 0)
         peer->unheard = listening;
-    queue_message(worker, peer, greeting);
+    if (peer->greeted)
+        queue_message(worker, peer, greeting);
+    else
+        peers_retry_soon(worker);
 }
 
 void peers_retry(struct worker *worker)
