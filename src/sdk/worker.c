@@ -8,7 +8,6 @@
 #include "worker/jobs.h"
 #include "worker/messages.h"
 #include "worker/references.h"
-#include "worker/resolutions.h"
 #include "worker/watches.h"
 
 #include <assert.h>
@@ -155,7 +154,7 @@ fb_resolution *fb_resolve(fb_worker *worker, const char *name, fb_name_type type
             return NULL;
         }
     }
-    return resolutions_begin(worker, own.owner, &query);
+    return worker_resolve(worker, own.owner, &query);
 }
 
 void fb_resolve_cancel(fb_resolution *resolution)

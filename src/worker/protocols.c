@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts every protocol once per worker, stops protocols, and frees the states. */
+/* Starts every protocol once per worker, calls protocols for timers and names, and stops them. A
+ * worker whose configuration has no use for a resolver has none. */
 #include "worker/protocols.h"
 
+#include "session/use.h"
 #include "shm/siphash.h"
 #include "worker/worker.h"
 
@@ -137,4 +139,83 @@ void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id)
     struct net *net = &worker_of(handle)->stream.net;
 
     id_timers_cancel(&handle->timers, &net->loop, net->memory, id);
+}
+
+/* ---- Names, of fb_resolve() ---- */
+
+static void tell_resolution(struct names *names, struct fb_worker *handle, names_resolved *resolved,
+    const fb_names *what, void *arg)
+{
+    assert(worker_of_loop(names->host.loop)->names == names);
+    if (handle != NULL)
+        WORKER_CALL(handle, CALLBACK_RESOLVED, resolved(handle, what, arg));
+    else /* the daemon's own question, in which no protocol can get stuck */
+        resolved(NULL, what, arg);
+}
+
+static void flush_resolutions(struct names *names)
+{
+    net_flush(net_of_loop(names->host.loop));
+}
+
+/* Names of groups are for a helper process, if any. */
+static unsigned users_of(const struct worker *worker)
+{
+    static const unsigned users[] = {
+        [TASK_SERVE] = NAMES_OF_SESSIONS,
+        [TASK_ASK] = NAMES_OF_GROUPS,
+        [TASK_ALL] = NAMES_OF_SESSIONS | NAMES_OF_GROUPS,
+    };
+
+    return users[worker->heritage->task];
+}
+
+unsigned worker_names_slots(const struct worker *worker)
+{
+    return names_slots(&worker->cycle->stream.system, users_of(worker));
+}
+
+int worker_names_open(struct worker *worker)
+{
+    struct net *net = &worker->stream.net;
+
+    assert(worker->phase == WORKER_STARTING && worker->names == NULL);
+    if (worker_names_slots(worker) == 0)
+        return 0;
+    worker->names =
+        names_create(&net->loop, net->memory, &worker->cycle->stream.system, users_of(worker));
+    if (worker->names == NULL)
+        return -1;
+    worker->names->deliver = tell_resolution;
+    worker->names->delivered = flush_resolutions;
+    return 0;
+}
+
+struct fb_resolution *worker_resolve(
+    struct fb_worker *handle, struct fb_conn *owner, struct names_query *query)
+{
+    struct worker *worker = worker_of(handle);
+    const struct stream_settings *stream = &worker->cycle->stream;
+    const struct server_settings *server =
+        owner != NULL ? &session_server_of(owner)->settings : NULL;
+    struct session_use *use = NULL;
+    int error = worker->names != NULL ? 0 : names_client_built() ? EPERM : ENOSYS;
+
+    assert(query->resolved != NULL);
+    if (error == 0 && owner != NULL) {
+        use = conn_is_active(owner) ? session_use_create(owner) : NULL;
+        error = use != NULL ? 0 : conn_is_active(owner) ? ENOMEM : ECANCELED;
+    }
+    if (error != 0) {
+        errno = error;
+        return NULL;
+    }
+    if (use != NULL)
+        query->owned = &use->resolutions;
+    query->handle = handle;
+    if (query->timeout == 0)
+        query->timeout =
+            (uint64_t)(server != NULL ? server->resolver_timeout : stream->resolver_timeout);
+    return names_resolve(
+        worker->names, server != NULL ? server->resolver : stream->resolver, query);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The protocols in one worker: worker_state, metrics, callbacks of the worker, and timers. A
+/* The protocols in one worker: worker_state, metrics, callbacks of the worker, timers, and names. A
  * protocol starts once, for any number of servers. */
 #pragma once
 
 #include "event/id_timers.h"
+#include "names/names.h"
 #include "shm/metrics.h"
 
 #include <forkbeard/protocol.h>
@@ -23,7 +24,6 @@ struct fb_worker {
     unsigned unanswered;     /* messages without an outcome */
 };
 
-/* Whether the protocol has a callback of the worker. */
 #define WORKER_HAS(handle, member)                                                                 \
     ((handle)->protocol->worker_ops != NULL && (handle)->protocol->worker_ops->member != NULL)
 
@@ -37,9 +37,7 @@ static inline bool worker_protocol_listens(const struct fb_worker *handle)
 
 /* The name of the protocol with an index; "unknown" where there is none. */
 const char *worker_protocols_name(const struct worker *worker, unsigned index);
-/* Starts the protocols; -1 after an emerg line. */
 int worker_protocols_start(struct worker *worker);
-/* Stops the started protocols, and frees the states. */
 void worker_protocols_stop(struct worker *worker);
 /* The worker has begun to drain, and closes connections after `deadline` ms; 0: never. */
 void worker_protocols_drain(struct worker *worker, uint64_t deadline);
@@ -50,3 +48,10 @@ struct fb_worker *worker_protocol_of_mark(struct worker *worker, uint64_t mark);
 /* fb_worker_timer() and fb_worker_timer_cancel() */
 int worker_protocol_timer(struct fb_worker *handle, uint32_t id, uint64_t ms);
 void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id);
+/* Slots of the loop for resolvers. */
+unsigned worker_names_slots(const struct worker *worker);
+/* Makes the resolvers, before the sandbox closes; -1 after an emerg line. */
+int worker_names_open(struct worker *worker);
+/* fb_resolve(), of a connection or (NULL) of the worker. */
+struct fb_resolution *worker_resolve(
+    struct fb_worker *handle, struct fb_conn *owner, struct names_query *query);

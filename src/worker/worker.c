@@ -20,7 +20,6 @@
 #include "worker/accept_pass.h"
 #include "worker/jobs.h"
 #include "worker/messages.h"
-#include "worker/resolutions.h"
 
 #include <assert.h>
 #include <bsd/stdlib.h>
@@ -80,7 +79,7 @@ static unsigned listener_slots(const struct worker *worker)
 {
     const struct listener *listener;
     /* the channel, the bell, posts, messages, upstreams, reads of files, and watches */
-    unsigned n = 8 + FB_WATCHES_MAX + resolutions_slots(worker);
+    unsigned n = 8 + FB_WATCHES_MAX + worker_names_slots(worker);
 
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         n += listener->fd_n;
@@ -168,12 +167,6 @@ static int open_upstreams(struct worker *worker)
     return worker->heritage->task != TASK_SERVE ? upstreams_ask(upstreams) : 0;
 }
 
-static int open_service(struct worker *worker)
-{
-    settings_open_maps(&worker->cycle->zones, worker->heritage->slot);
-    return features_open(&worker->stream, worker->cycle, worker->heritage->slot);
-}
-
 static int start_service(struct worker *worker)
 {
     if (worker_protocols_start(worker) == -1 || messages_greet_all(worker) == -1)
@@ -218,9 +211,12 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
     if (init_stream(worker, heritage) == -1)
         return -1;
     busy_poll_init(&worker->busy_poll, cycle->events.busy_poll);
-    if ((worker_serves(worker) && open_service(worker) == -1) || accept_init(worker) == -1 ||
-        worker_open_channel(worker) == -1 || resolutions_open(worker) == -1 ||
-        open_upstreams(worker) == -1 || (worker_serves(worker) && start_service(worker) == -1) ||
+    if (worker_serves(worker))
+        settings_open_maps(&cycle->zones, heritage->slot);
+    if ((worker_serves(worker) && features_open(&worker->stream, cycle, heritage->slot) == -1) ||
+        accept_init(worker) == -1 || worker_open_channel(worker) == -1 ||
+        worker_names_open(worker) == -1 || open_upstreams(worker) == -1 ||
+        (worker_serves(worker) && start_service(worker) == -1) ||
         (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1) ||
         (is_confined(worker) && sandbox_enter(cycle, &worker->log) == -1) ||
         jobs_begin(worker) == -1) {
@@ -308,29 +304,22 @@ static void limit_log(struct worker *worker)
     worker->log.limit = &worker->log_limit;
 }
 
-/* Reconnects every broken log, or has the master do so. */
-static void repair_worker_logs(struct worker *worker)
-{
-    struct core_settings *core = &worker->cycle->core;
-
-    if (worker->role == ROLE_SINGLE)
-        logs_repair(core, &worker->log);
-    for (unsigned i = 0; worker->role != ROLE_SINGLE && i < core_target_n(core); i++)
-        if (logs_take_broken(core_target(core, i)))
-            channel_end_try(
-                &worker->to_master, &(struct channel_message) { MESSAGE_LOG_BROKEN, i, -1 });
-}
-
-/* Repairs broken logs, and sets the timer by which held-back lines are summed up. */
+/* Reconnects broken logs, or has the master do so; sets the timer for held-back lines. */
 static void tend_log(struct worker *worker)
 {
+    struct core_settings *core = &worker->cycle->core;
     struct loop *loop = &worker->stream.net.loop;
     uint64_t now = loop->clock.mono_ms, due = worker->log_limit.report_ms;
 
     /* a line may break a second log, left to the timer */
     if (unlikely(worker->log.broken) && !timer_is_set(&worker->log_repair)) {
         worker->log.broken = false;
-        repair_worker_logs(worker);
+        if (worker->role == ROLE_SINGLE)
+            logs_repair(core, &worker->log);
+        for (unsigned i = 0; worker->role != ROLE_SINGLE && i < core_target_n(core); i++)
+            if (logs_take_broken(core_target(core, i)))
+                channel_end_try(
+                    &worker->to_master, &(struct channel_message) { MESSAGE_LOG_BROKEN, i, -1 });
         timer_set(loop, &worker->log_repair, LOGS_REPAIR_MS);
     }
     if (unlikely(due != 0) && !timer_is_set(&worker->log_due))
