@@ -127,17 +127,11 @@ void acceptor_rejoin(struct worker *worker, struct acceptor *acceptor)
 
 void acceptors_wake_dormant(struct worker *worker)
 {
-    struct acceptors *accept = &worker->accept;
-
-    if (accept->sharing == SHARING_EXCLUSIVE)
+    if (worker->accept.sharing == SHARING_EXCLUSIVE)
         return;
-    ACCEPTORS_FOREACH (acceptor, accept) {
-        if (acceptor->kind != ACCEPTOR_SIBLING)
-            continue;
+    ACCEPTORS_FOREACH (acceptor, &worker->accept)
         if (acceptor->state == ACCEPTOR_DORMANT)
-            set_acceptor_state(accept, acceptor, ACCEPTOR_ACTIVE);
-        watch_acceptor(worker, acceptor);
-    }
+            acceptor_change(worker, acceptor, ACCEPTOR_ACTIVE);
 }
 
 void acceptors_disarm(struct worker *worker)
@@ -207,19 +201,17 @@ void acceptor_break(struct worker *worker, struct acceptor *acceptor)
 static void acceptor_mend_expired(struct loop *loop, struct timer *timer)
 {
     struct worker *worker = worker_of_loop(loop);
-    struct acceptors *accept = &worker->accept;
 
-    assert(timer == &accept->mend);
-    ACCEPTORS_FOREACH (acceptor, accept) {
+    assert(timer == &worker->accept.mend);
+    ACCEPTORS_FOREACH (acceptor, &worker->accept) {
         if (acceptor->state != ACCEPTOR_BROKEN)
             continue;
         if (worker->role == ROLE_SINGLE &&
             listener_is_broken(acceptor->listener, acceptor->source.fd))
             listener_mend(acceptor->listener, acceptor->source.fd, &worker->cycle->stream.listeners,
                 acceptor->listener->kept_n == 0, &worker->log);
-        set_acceptor_state(accept, acceptor, ACCEPTOR_ACTIVE);
+        acceptor_change(worker, acceptor, ACCEPTOR_ACTIVE);
     }
-    acceptors_update(worker);
 }
 
 void acceptors_replace_socket(struct worker *worker, uint32_t number, int fd)

@@ -33,7 +33,6 @@ enum acceptor_batch {
     ACCEPTOR_RESCAN, /* clients until the backlog is empty */
 };
 
-/* A listening socket in this worker. */
 struct acceptor {
     struct source source; /* the first member: a slot of the loop's table */
     struct listener *listener;
@@ -137,7 +136,6 @@ void acceptors_disarm(struct worker *worker);
 void acceptor_break(struct worker *worker, struct acceptor *acceptor);
 /* Replaces the listening socket with `fd`, owned by the caller. */
 void acceptors_replace_socket(struct worker *worker, uint32_t number, int fd);
-/* Asserts the invariants of listeners. */
 void acceptors_check(const struct acceptors *accept);
 
 static inline bool acceptors_are_open(const struct acceptors *accept)

@@ -39,12 +39,6 @@ static void begin_drain(struct worker *worker)
     access_log_flush(&worker->stream);
 }
 
-static void begin_ending(struct worker *worker)
-{
-    if (worker->phase < WORKER_ENDING)
-        worker_set_phase(worker, WORKER_ENDING);
-}
-
 /* Replaces a log's descriptor by the message's; the message then holds the old descriptor. */
 static void exchange_log(struct worker *worker, struct channel_message *message)
 {
@@ -93,10 +87,7 @@ static const char *handle_master_message(struct channel_end *end, struct channel
         peers_open(worker, message);
         break;
     case MESSAGE_PEER_GONE:
-        if ((message->argument & CHANNEL_OTHERS_GONE) != 0)
-            peers_others_gone(worker, message->argument);
-        else
-            peers_gone(worker, message->argument);
+        peers_gone(worker, message->argument);
         break;
     case MESSAGE_OTHER:
         messages_greet_other(worker, message->argument);
@@ -124,14 +115,6 @@ static void sending_failed(struct channel_end *end, int error)
     log_write(&worker->log, LEVEL_ALERT, error, "a message to the master could not be sent");
 }
 
-static void close_channel(struct worker *worker)
-{
-    source_close(&worker->stream.net.loop, worker->channel, false);
-    worker->channel = NULL;
-    channel_end_close(&worker->to_master);
-    peers_master_gone(worker);
-}
-
 static void channel_readable(struct loop *loop, struct source *source)
 {
     struct worker *worker = worker_of_loop(loop);
@@ -147,7 +130,10 @@ static void channel_readable(struct loop *loop, struct source *source)
     source->events[EVENT_READ].ready = false;
     if (status == CHANNEL_CLOSED) {
         log_write(&worker->log, LEVEL_ALERT, 0, "the master process has gone");
-        close_channel(worker);
+        source_close(loop, source, false);
+        worker->channel = NULL;
+        channel_end_close(&worker->to_master);
+        peers_master_gone(worker);
         begin_drain(worker);
     }
 }
@@ -196,15 +182,6 @@ void worker_notify_serving(struct worker *worker)
         timer_set(&worker->stream.net.loop, &worker->alive, notify_interval() / 2);
 }
 
-static void notify_ending(struct worker *worker)
-{
-    assert(worker->role == ROLE_SINGLE && worker->phase >= WORKER_DRAINING);
-    notify_stopping(&worker->log);
-    notify_status(&worker->log, worker->phase == WORKER_ENDING
-                                    ? "Stopping"
-                                    : "Draining: the sessions may end by themselves");
-}
-
 /* Does the work of a master for a single process. */
 static void take_single_commands(struct worker *worker)
 {
@@ -222,34 +199,28 @@ static void take_single_commands(struct worker *worker)
     logs_reopen(&worker->cycle->core, &worker->log);
 }
 
-/* Takes a signal's command; a single process logs the signal with the effect of `meaning`. */
-static bool take_signal(struct worker *worker, enum command command, enum command meaning)
+/* Takes a command to drain or to end; a single process logs the signal. SIGTERM does either, as
+ * `sigterm_shutdown` says, and a second SIGTERM ends at once. The master uses SIGINT: a SIGTERM is
+ * for all processes of a container or unit. */
+static void take_end(struct worker *worker, enum command command)
 {
+    bool is_term = command == COMMAND_TERM;
+    bool graceful = worker->cycle->core.sigterm_graceful && !worker->term_received;
+    enum command meaning = !is_term ? command : graceful ? COMMAND_QUIT : COMMAND_TERMINATE;
     const struct signal_row *s;
     pid_t from;
 
     if (!signals_take(command, &from))
-        return false;
+        return;
     s = signals_find(worker->role, command);
     if (worker->role == ROLE_SINGLE)
         log_write(&worker->log, LEVEL_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number,
             s->name, (int)from, signals_find(worker->role, meaning)->doing);
-    return true;
-}
-
-/* Drains or ends as `sigterm_shutdown` says; a second SIGTERM ends at once. The master uses SIGINT:
- * a SIGTERM is for all processes of a container or unit. */
-static void take_term(struct worker *worker)
-{
-    bool gracefully = worker->cycle->core.sigterm_graceful && !worker->term_received;
-
-    if (!take_signal(worker, COMMAND_TERM, gracefully ? COMMAND_QUIT : COMMAND_TERMINATE))
-        return;
-    worker->term_received = true;
-    if (gracefully)
+    worker->term_received = worker->term_received || is_term;
+    if (meaning == COMMAND_QUIT)
         begin_drain(worker);
-    else
-        begin_ending(worker);
+    else if (worker->phase < WORKER_ENDING)
+        worker_set_phase(worker, WORKER_ENDING);
 }
 
 void worker_take_commands(struct worker *worker)
@@ -257,14 +228,16 @@ void worker_take_commands(struct worker *worker)
     enum worker_phase before = worker->phase;
 
     assert(before != WORKER_STARTING && before != WORKER_DONE);
-    take_term(worker);
-    if (take_signal(worker, COMMAND_TERMINATE, COMMAND_TERMINATE))
-        begin_ending(worker);
-    if (take_signal(worker, COMMAND_QUIT, COMMAND_QUIT))
-        begin_drain(worker);
+    take_end(worker, COMMAND_TERM);
+    take_end(worker, COMMAND_TERMINATE);
+    take_end(worker, COMMAND_QUIT);
     if (worker->role != ROLE_SINGLE)
         return;
-    if (before < WORKER_DRAINING && worker->phase >= WORKER_DRAINING)
-        notify_ending(worker);
+    if (before < WORKER_DRAINING && worker->phase >= WORKER_DRAINING) {
+        notify_stopping(&worker->log);
+        notify_status(&worker->log, worker->phase == WORKER_ENDING
+                                        ? "Stopping"
+                                        : "Draining: the sessions may end by themselves");
+    }
     take_single_commands(worker);
 }

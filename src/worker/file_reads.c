@@ -196,19 +196,13 @@ static void request_ended(struct loop *loop, struct file_aio_request *request)
     submit_waiting(reads);
 }
 
-static bool is_direct(int fd)
-{
-    int flags = fcntl(fd, F_GETFL);
-
-    return flags != -1 && (flags & O_DIRECT) != 0;
-}
-
 int file_reads_begin(
     struct fb_conn *conn, int fd, uint64_t offset, size_t n, session_read_done *done)
 {
     struct worker *worker = container_of(stream_of(conn), struct worker, stream);
     const struct server_settings *settings = settings_of(conn);
-    bool direct = is_direct(fd);
+    int flags = fcntl(fd, F_GETFL);
+    bool direct = flags != -1 && (flags & O_DIRECT) != 0;
     fb_aio way = file_reads_way(conn);
     struct file_read *read;
 
@@ -235,26 +229,21 @@ int file_reads_begin(
     return 0;
 }
 
-static bool wants_kernel(const struct worker *worker)
-{
-    const struct server *server;
-
-    STAILQ_FOREACH (server, &worker->cycle->stream.servers, link)
-        if (server->settings.aio.way == FB_AIO_ON)
-            return worker->stream.net.loop.mechanism->self == NULL; /* not simulated */
-    return false;
-}
-
 void file_reads_open(struct worker *worker)
 {
     struct file_reads *reads = &worker->file_reads;
+    struct loop *loop = &worker->stream.net.loop;
     unsigned most = (unsigned)worker->cycle->events.worker_aio_requests;
+    const struct server *server;
 
     TAILQ_INIT(&reads->under_way);
     TAILQ_INIT(&reads->waiting);
-    if (!wants_kernel(worker))
+    STAILQ_FOREACH (server, &worker->cycle->stream.servers, link)
+        if (server->settings.aio.way == FB_AIO_ON)
+            break;
+    if (server == NULL || loop->mechanism->self != NULL) /* simulated */
         return;
-    if (file_aio_open(&worker->stream.net.loop, most, request_ended) == 0)
+    if (file_aio_open(loop, most, request_ended) == 0)
         reads->most = most;
     else
         log_write(&worker->log, LEVEL_WARN, errno,

@@ -25,5 +25,4 @@ void file_reads_close(struct worker *worker);
 /* Begins a read, see fb_read_file(); -1 when refused. */
 int file_reads_begin(
     struct fb_conn *conn, int fd, uint64_t offset, size_t n, session_read_done *done);
-/* Returns how the connection's files are read. */
 fb_aio file_reads_way(const struct fb_conn *conn);

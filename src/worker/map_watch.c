@@ -36,11 +36,11 @@ struct map_watches {
     unsigned budget; /* changes left for this turn */
 };
 
-static void post_look(struct worker *worker)
+void map_watch_look(struct worker *worker)
 {
-    struct source *source = worker->map_watches->source;
-
-    loop_post(&worker->stream.net.loop, &source->events[EVENT_READ], QUEUE_NEXT);
+    if (worker->map_watches != NULL)
+        loop_post(
+            &worker->stream.net.loop, &worker->map_watches->source->events[EVENT_READ], QUEUE_NEXT);
 }
 
 /* Tells the changes in the log; false when the turn's part is used up. */
@@ -86,82 +86,59 @@ static void run_look(struct loop *loop, struct source *source)
     if (STAILQ_EMPTY(&watches->list))
         timer_del(loop, &watches->timer);
     if (!all)
-        post_look(worker);
+        map_watch_look(worker);
     net_flush(&worker->stream.net);
 }
 
-/* Removes and logs expired keys, for all workers, while there is room. */
-static void sweep(struct worker *worker, struct map_watch *watch)
-{
-    struct fb_map *map = watch->map;
-    uint32_t logged = map->handle->mended.logged;
-
-    shm_map_sweep_some(
-        map->handle, (uint64_t)worker->stream.net.loop.clock.wall_ms, &watch->swept, SWEEPS_A_LOOK);
-    if (map->handle->mended.logged == logged)
-        return;
-    map->said.logged = map->handle->mended.logged;
-    map_watch_ring(worker, map);
-}
-
-/* Looks for what no bell tells of. */
+/* Looks for changes that no bell tells of; removes and logs expired keys, while there is room. */
 static void map_look_expired(struct loop *loop, struct timer *timer)
 {
     struct worker *worker = worker_of_loop(loop);
     struct map_watch *watch;
 
     assert(timer == &worker->map_watches->timer);
-    STAILQ_FOREACH (watch, &worker->map_watches->list, link)
-        if (watch->map != NULL) {
-            shm_map_log_audit(watch->map->handle, &watch->reader);
-            sweep(worker, watch);
-        }
+    STAILQ_FOREACH (watch, &worker->map_watches->list, link) {
+        struct fb_map *map = watch->map;
+        uint32_t logged = map != NULL ? map->handle->mended.logged : 0;
+
+        if (map == NULL)
+            continue;
+        shm_map_log_audit(map->handle, &watch->reader);
+        shm_map_sweep_some(
+            map->handle, (uint64_t)loop->clock.wall_ms, &watch->swept, SWEEPS_A_LOOK);
+        if (map->handle->mended.logged == logged)
+            continue;
+        map->said.logged = map->handle->mended.logged;
+        map_watch_ring(worker, map);
+    }
     timer_set(loop, timer, LOOK_MS);
-    post_look(worker);
+    map_watch_look(worker);
 }
 
-static struct map_watches *open_watches(struct worker *worker)
+static bool open_watches(struct worker *worker)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = run_look } };
-    struct map_watches *watches = worker->map_watches;
+    struct map_watches *watches = memory_alloc(worker->stream.net.memory, sizeof(*watches));
 
-    if (watches != NULL)
-        return watches;
-    watches = memory_alloc(worker->stream.net.memory, sizeof(*watches));
     if (watches == NULL)
-        return NULL;
+        return false;
     *watches = (struct map_watches) { .timer.expired = map_look_expired };
     STAILQ_INIT(&watches->list);
     watches->source = loop_make_own(&worker->stream.net.loop, QUEUE_NORMAL, &ops);
     if (watches->source == NULL) {
         memory_release(worker->stream.net.memory, watches);
-        return NULL;
+        return false;
     }
     worker->map_watches = watches;
-    return watches;
-}
-
-static struct map_watch *find_map_watch(
-    const struct map_watches *watches, const struct fb_worker *handle, const struct fb_map *map)
-{
-    struct map_watch *watch;
-
-    STAILQ_FOREACH (watch, &watches->list, link)
-        if (watch->handle == handle && watch->map == map)
-            return watch;
-    return NULL;
+    return true;
 }
 
 static int begin_map_watch(struct worker *worker, struct fb_worker *handle, struct fb_map *map)
 {
-    struct map_watches *watches = open_watches(worker);
-    struct map_watch *watch;
+    struct map_watches *watches = worker->map_watches;
+    struct map_watch *watch =
+        memory_alloc(worker->stream.net.memory, sizeof(*watch) + map->shape.key_max);
 
-    if (watches == NULL)
-        return -1;
-    if (find_map_watch(watches, handle, map) != NULL)
-        return 0;
-    watch = memory_alloc(worker->stream.net.memory, sizeof(*watch) + map->shape.key_max);
     if (watch == NULL)
         return -1;
     *watch = (struct map_watch) { .handle = handle, .map = map };
@@ -180,14 +157,16 @@ int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on)
     if (map->handle->log == NULL || !WORKER_HAS(handle, map_changed) ||
         worker->phase >= WORKER_ENDING)
         return -1;
-    if (on)
-        return begin_map_watch(worker, handle, map);
-    if (worker->map_watches == NULL)
-        return 0;
-    watch = find_map_watch(worker->map_watches, handle, map);
-    if (watch != NULL) {
+    if (worker->map_watches == NULL && (!on || !open_watches(worker)))
+        return on ? -1 : 0;
+    STAILQ_FOREACH (watch, &worker->map_watches->list, link)
+        if (watch->handle == handle && watch->map == map)
+            break;
+    if (watch == NULL)
+        return on ? begin_map_watch(worker, handle, map) : 0;
+    if (!on) {
         watch->map = NULL;
-        post_look(worker);
+        map_watch_look(worker);
     }
     return 0;
 }
@@ -199,8 +178,8 @@ static void wake_slot(struct worker *worker, uint32_t slot)
     const struct shared *shared = heritage->shared;
     uint32_t place;
 
-    if (slot == heritage->slot.slot && worker->map_watches != NULL)
-        post_look(worker);
+    if (slot == heritage->slot.slot)
+        map_watch_look(worker);
     if (slot == heritage->slot.slot || heritage->bells == NULL ||
         slot / SLOT_MAX != heritage->slot.slot / SLOT_MAX)
         return;
@@ -219,12 +198,6 @@ void map_watch_ring(struct worker *worker, struct fb_map *map)
         for (; wishes != 0; wishes &= wishes - 1)
             wake_slot(worker, 64 * i + (uint32_t)__builtin_ctzll(wishes));
     }
-}
-
-void map_watch_bell(struct worker *worker)
-{
-    if (worker->map_watches != NULL)
-        post_look(worker);
 }
 
 void map_watch_done(struct worker *worker)

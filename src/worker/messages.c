@@ -29,8 +29,9 @@ fb_ref messages_reference(struct worker *worker, struct fb_conn *conn)
 }
 
 /* Adds a message to the queue, and awaits the outcome; false without memory. */
-static bool add_message(struct fb_worker *handle, const struct message_head *head, bool is_unheard,
-    const void *p, size_t n, struct message_bytes *shared, struct message_queue *queue)
+static bool prepare_message(struct fb_worker *handle, const struct message_head *head,
+    bool is_unheard, const void *p, size_t n, struct message_bytes *shared,
+    struct message_queue *queue)
 {
     struct queued_message *message = message_create(handle->worker, head, p, n, shared);
     struct unanswered values = {
@@ -72,7 +73,7 @@ static uint64_t send_one(struct fb_worker *handle, fb_ref from, fb_ref to, const
     struct message_head head = { ++handle->worker->messages->last_number, from, to, handle->mark,
         MESSAGE_IS_SENT };
     struct message_queue queue = STAILQ_HEAD_INITIALIZER(queue);
-    bool is_added = add_message(handle, &head, false, p, n, NULL, &queue);
+    bool is_added = prepare_message(handle, &head, false, p, n, NULL, &queue);
 
     send_queue(handle->worker, &queue, is_added);
     return is_added ? head.number : 0;
@@ -109,7 +110,7 @@ uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void
 
 /* Adds a message for each worker with the protocol, also before the worker has greeted back; the
  * number of receivers, or -1 without memory. */
-static int add_messages(struct fb_worker *from, struct message_head *head,
+static int prepare_messages(struct fb_worker *from, struct message_head *head,
     struct message_bytes *shared, size_t n, struct message_queue *queue)
 {
     struct peer *peer;
@@ -121,7 +122,7 @@ static int add_messages(struct fb_worker *from, struct message_head *head,
         if (!is_unheard && (peer->protocols >> from->index & 1) == 0)
             continue;
         head->to = peer->id;
-        if (!add_message(from, head, is_unheard, NULL, n, shared, queue))
+        if (!prepare_message(from, head, is_unheard, NULL, n, shared, queue))
             return -1;
         receiver_n++;
     }
@@ -159,7 +160,7 @@ uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n)
     if (n > 0)
         memcpy(shared->bytes, p, n);
     head.number = ++worker->messages->last_number;
-    answer_n = add_messages(from, &head, shared, n, &queue);
+    answer_n = prepare_messages(from, &head, shared, n, &queue);
     if (answer_n == 0)
         answer_n = send_none(from, &head);
     sends = answer_n > 0 && answer_n <= most;

@@ -44,8 +44,8 @@ void messages_check(const struct worker *worker);
 
 /* peers.c: Takes the descriptor of a worker's inbox from the master, and sends the queue. */
 void peers_open(struct worker *worker, struct channel_message *message);
-/* Answers "unknown" for a worker that has gone; for workers of another master process, up to a
- * serial, by the low bits; and for all inboxes that a master who has gone would hand over. */
-void peers_gone(struct worker *worker, uint32_t incarnation);
-void peers_others_gone(struct worker *worker, uint32_t serial);
+/* Answers "unknown" for a worker that has gone; with CHANNEL_OTHERS_GONE for workers of another
+ * master process, up to a serial, by the low bits. */
+void peers_gone(struct worker *worker, uint32_t argument);
+/* Answers "unknown" where the inbox has not come, or another master tells of ends. */
 void peers_master_gone(struct worker *worker);

@@ -29,13 +29,11 @@ static_assert(MESSAGES_FORM == 1 && sizeof(struct message_head) == 40 &&
                   offsetof(struct message_head, outcome) == 32 && FB_MESSAGE_MAX == 16384,
     "another form has another number");
 
-/* The bytes of a message in several queues. */
 struct message_bytes {
     unsigned users;
     uint8_t bytes[];
 };
 
-/* A message or a reply in a queue. */
 struct queued_message {
     STAILQ_ENTRY(queued_message) link;
     struct message_head head;
@@ -48,7 +46,6 @@ struct queued_message {
 
 STAILQ_HEAD(message_queue, queued_message);
 
-/* An unanswered message. */
 struct unanswered {
     RB_ENTRY(unanswered) node;
     uint64_t number; /* several when one was sent to all */
@@ -63,7 +60,6 @@ RB_HEAD(unanswered_tree, unanswered);
 #define PEER_IS_FLOODED 1u /* until our protocols have heard of it */
 #define PEER_IS_HELD 2u    /* by a test */
 
-/* Another worker. */
 struct peer {
     TAILQ_ENTRY(peer) link;
     uint32_t incarnation;
@@ -114,9 +110,7 @@ struct queued_message *message_create(struct worker *worker, const struct messag
 void message_free(struct worker *worker, struct queued_message *message);
 /* Takes the first message of a queue; NULL: the queue is empty. */
 struct queued_message *message_take(struct message_queue *queue);
-/* Frees the messages of a queue. */
 void messages_free(struct worker *worker, struct message_queue *queue);
-/* Makes the loop run the local queue. */
 void messages_post_local(struct worker *worker);
 /* Adds a sent message without an outcome; NULL without memory. */
 struct unanswered *messages_await(struct worker *worker, const struct unanswered *values);
@@ -129,7 +123,6 @@ void messages_decide_unknown(struct worker *worker, uint32_t incarnation);
 void messages_heard_of(struct worker *worker, fb_ref id, uint64_t protocols);
 /* Reports the outcome of a reply; `peer`: the sender of "unknown", or NULL. */
 void messages_answered(struct worker *worker, const struct message_head *reply, struct peer *peer);
-/* Reports the outcomes that were decided here. */
 void messages_report_decided(struct worker *worker);
 void messages_check_unanswered(const struct messages *messages);
 
@@ -141,11 +134,8 @@ struct peer *peers_get(struct worker *worker, uint32_t incarnation);
 struct peer *peers_find(struct messages *messages, uint32_t incarnation);
 /* Sends the greeting to a peer, which may be gone then; without memory later. */
 void peers_greet(struct worker *worker, struct peer *peer);
-/* Tries again what peers wait for. */
 void peers_retry(struct worker *worker);
-/* Makes the retry timer run soon. */
 void peers_retry_soon(struct worker *worker);
-/* Lets flooded peers take messages again. */
 void peers_take_again(struct worker *worker);
 /* Forgets every peer with all queued messages. */
 void peers_done(struct worker *worker);

@@ -112,8 +112,17 @@ static void put_peer(struct worker *worker, struct peer *peer)
     messages_post_local(worker);
 }
 
-/* Sends from the queue what the peer's inbox takes; false when the peer has gone. */
-static bool deliver_queue(struct worker *worker, struct peer *peer)
+/* Answers "unknown" for a worker that has gone. */
+static void end_peer(struct worker *worker, struct peer *peer)
+{
+    uint32_t incarnation = peer->incarnation;
+
+    put_peer(worker, peer);
+    messages_decide_unknown(worker, incarnation);
+}
+
+/* Sends from the queue what the inbox takes; ends the peer where no inbox will take the rest. */
+static void deliver_queue(struct worker *worker, struct peer *peer)
 {
     struct queued_message *first;
 
@@ -122,39 +131,25 @@ static bool deliver_queue(struct worker *worker, struct peer *peer)
             { (void *)first->p, first->n } };
         struct msghdr packet = { .msg_iov = pieces, .msg_iovlen = 2 };
 
-        if (sendmsg(peer->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT) == -1) {
-            if (errno == EINTR)
-                continue;
-            if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
-                timer_set(&worker->stream.net.loop, &worker->messages->retry, RETRY_MS);
-                return true;
-            }
-            if (worker->channel == NULL || ++peer->lost_n > LOST_MAX)
-                return false;
-            close(peer->fd); /* after a shutdown(): a new inbox is asked for */
+        if (sendmsg(peer->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT) != -1) {
+            assert(peer->queued_n > 0);
+            STAILQ_REMOVE_HEAD(&peer->queue, link);
+            peer->lost_n = 0;
+            peer->queued_n--;
+            worker->messages->queued_n--;
+            message_free(worker, first);
+        } else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
+            timer_set(&worker->stream.net.loop, &worker->messages->retry, RETRY_MS);
+            return;
+        } else if (errno != EINTR) { /* a shutdown(): a new inbox is asked for */
+            close(peer->fd);
             peer->fd = -1;
+            peer->lost_n++;
             peers_retry_soon(worker);
-            return true;
         }
-        assert(peer->queued_n > 0);
-        STAILQ_REMOVE_HEAD(&peer->queue, link);
-        peer->lost_n = 0;
-        peer->queued_n--;
-        worker->messages->queued_n--;
-        message_free(worker, first);
     }
-    return true;
-}
-
-void peers_gone(struct worker *worker, uint32_t incarnation)
-{
-    struct messages *messages = worker->messages;
-    struct peer *peer = messages != NULL ? peers_find(messages, incarnation) : NULL;
-
-    if (peer == NULL)
-        return;
-    put_peer(worker, peer);
-    messages_decide_unknown(worker, incarnation);
+    if (peer->fd == -1 && (worker->channel == NULL || peer->lost_n > LOST_MAX))
+        end_peer(worker, peer);
 }
 
 static bool is_of_other_master(const struct worker *worker, const struct peer *peer)
@@ -162,16 +157,19 @@ static bool is_of_other_master(const struct worker *worker, const struct peer *p
     return slot_half_of(peer->incarnation) != slot_half_of(references_own(worker));
 }
 
-void peers_others_gone(struct worker *worker, uint32_t serial)
+void peers_gone(struct worker *worker, uint32_t argument)
 {
+    bool is_of_all = (argument & CHANNEL_OTHERS_GONE) != 0;
     struct peer *peer, *next;
 
     if (worker->messages == NULL)
         return;
     TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
-        if (is_of_other_master(worker, peer) &&
-            (slot_serial_is_until(peer->incarnation, serial) || (peer->asked && peer->id == 0)))
-            peers_gone(worker, peer->incarnation);
+        if (is_of_all ? is_of_other_master(worker, peer) &&
+                            (slot_serial_is_until(peer->incarnation, argument) ||
+                                (peer->asked && peer->id == 0))
+                      : peer->incarnation == argument)
+            end_peer(worker, peer);
 }
 
 void peers_master_gone(struct worker *worker)
@@ -183,7 +181,7 @@ void peers_master_gone(struct worker *worker)
         return;
     TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
         if (peer->fd == -1 || is_of_other_master(worker, peer)) /* told that this worker has gone */
-            peers_gone(worker, peer->incarnation);
+            end_peer(worker, peer);
 }
 
 void peers_open(struct worker *worker, struct channel_message *message)
@@ -205,8 +203,7 @@ void peers_open(struct worker *worker, struct channel_message *message)
     peer->fd = message->fd;
     peer->ask_at = 0;
     message->fd = -1;
-    if (!deliver_queue(worker, peer))
-        peers_gone(worker, message->argument);
+    deliver_queue(worker, peer);
 }
 
 static void queue_message(struct worker *worker, struct peer *peer, struct queued_message *message)
@@ -214,8 +211,7 @@ static void queue_message(struct worker *worker, struct peer *peer, struct queue
     STAILQ_INSERT_TAIL(&peer->queue, message, link);
     peer->queued_n++;
     worker->messages->queued_n++;
-    if (!deliver_queue(worker, peer) || (peer->fd == -1 && worker->channel == NULL))
-        peers_gone(worker, peer->incarnation);
+    deliver_queue(worker, peer);
 }
 
 bool peers_send(struct worker *worker, struct queued_message *message)
@@ -279,8 +275,8 @@ void peers_retry(struct worker *worker)
             ask_for_peer_inbox(worker, peer);
         if (peer->to_greet)
             peers_greet(worker, peer);
-        else if (!deliver_queue(worker, peer))
-            peers_gone(worker, peer->incarnation);
+        else
+            deliver_queue(worker, peer);
     }
 }
 

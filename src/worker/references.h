@@ -14,19 +14,16 @@
 #define REFERENCES_SERIAL_LOW_BITS (INCARNATION_BITS - SLOT_BITS)
 #define REFERENCES_SERIAL_HIGH_BITS (32 - REFERENCES_SERIAL_LOW_BITS)
 
-/* Returns the incarnation that the reference names. */
 static inline uint32_t references_incarnation(fb_ref ref)
 {
     return (uint32_t)(ref >> REFERENCES_NAME_BITS);
 }
 
-/* Whether the reference names a worker. */
 static inline bool references_is_worker(fb_ref ref)
 {
     return ref != 0 && REFERENCES_NAME(ref) >> REFERENCES_SERIAL_HIGH_BITS == 0;
 }
 
-/* Returns the reference of a slot's worker. */
 static inline fb_ref references_of_slot(struct slot_id id)
 {
     assert(slot_id_is_valid(id));
@@ -34,7 +31,6 @@ static inline fb_ref references_of_slot(struct slot_id id)
            id.serial >> REFERENCES_SERIAL_LOW_BITS;
 }
 
-/* Returns the worker's own incarnation. */
 static inline uint32_t references_own(const struct worker *worker)
 {
     return slot_incarnation(worker->heritage->slot);

@@ -43,7 +43,6 @@ struct fb_watch *watches_add(
     struct fb_worker *handle, int fd, unsigned events, watch_ready *ready, void *arg);
 int watches_set(struct fb_watch *watch, unsigned events);
 void watches_remove(struct fb_watch *watch);
-/* Returns the watch of a descriptor, or NULL. */
 struct fb_watch *watches_find(struct worker *worker, int fd);
 /* Removes the watches of a protocol, after worker_stop. */
 void watches_remove_all(struct fb_worker *handle);

@@ -116,11 +116,9 @@ void worker_done(struct worker *worker);
 
 /* turn.c: Goes to the next phase; phases may be left out, but never come again. */
 void worker_set_phase(struct worker *worker, enum worker_phase phase);
-/* Runs one turn of the loop. */
 void worker_turn(struct worker *worker);
 /* Whether a worker has drained, or is ending; limits the time for the last outcomes of messages. */
 bool worker_has_ended(struct worker *worker);
-/* Asserts the invariants of a worker, after each turn when simulated or debugged. */
 void worker_check(const struct worker *worker);
 
 /* commands.c: Watches the channel to the master, where there is one; -1 after an emerg line. */
