@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Clients accepted in one go, so that a flood leaves time for other events; in a rescan, past the
  * longest possible backlog. */
@@ -197,28 +196,6 @@ static enum outcome accept_one(
     return ACCEPTED;
 }
 
-/* Accepts the clients of an event. A rescan goes on to the empty backlog even without slots: the
- * failing accept then suspends accepting, and makes the remaining workers rescan. */
-static void accept_batch(struct worker *worker, struct acceptor *acceptor, struct batch *batch)
-{
-    const struct acceptors *accept = &worker->accept;
-
-    for (;; batch->n++) {
-        if (acceptors_hold_mutex(accept) && accept_steps_back(worker, acceptor))
-            batch->outcome = EMPTY;
-        else
-            batch->outcome = accept_one(worker, acceptor, &batch->client);
-        if (batch->outcome == ACCEPTED && batch->opens_later)
-            conn_open_soon(batch->client);
-        batch->left = batch->outcome == ACCEPTED && batch->kind != ACCEPTOR_RESCAN &&
-                      accept->bell != NULL && accept_leaves_next(worker, acceptor);
-        if (batch->n + 1 >= batch->most || batch->left || batch->outcome > FAILED)
-            return;
-        if (batch->kind != ACCEPTOR_RESCAN && net_lacks_slots(&worker->stream.net, acceptor->slots))
-            return;
-    }
-}
-
 /* Notes an event without a client: a sibling was faster, or the socket was shut down. */
 static void note_empty_event(struct worker *worker, struct acceptor *acceptor)
 {
@@ -248,24 +225,39 @@ static void end_batch(struct worker *worker, struct acceptor *acceptor, const st
         accept_yield(worker, acceptor, batch->left);
 }
 
+/* Accepts the clients of an event. A rescan goes on to the empty backlog even without slots: the
+ * failing accept then suspends accepting, and makes the remaining workers rescan. */
 static void accept_from_listener(struct worker *worker, struct acceptor *acceptor)
 {
     static const int most[] = {
         [ACCEPTOR_FAIR] = 1, [ACCEPTOR_PASSED] = BATCH_MAX, [ACCEPTOR_RESCAN] = RESCAN_MAX
     };
+    const struct acceptors *accept = &worker->accept;
     bool multi = acceptor->batch == ACCEPTOR_FAIR && worker->cycle->events.multi_accept;
     struct batch batch = {
         .kind = acceptor->batch,
         .most = multi ? BATCH_MAX : most[acceptor->batch],
-        .opens_later =
-            multi || acceptor->batch != ACCEPTOR_FAIR || acceptors_hold_mutex(&worker->accept),
+        .opens_later = multi || acceptor->batch != ACCEPTOR_FAIR || acceptors_hold_mutex(accept),
     };
 
     acceptor->batch = ACCEPTOR_FAIR;
-    if (batch.kind == ACCEPTOR_FAIR && worker->accept.bell != NULL &&
+    if (batch.kind == ACCEPTOR_FAIR && accept->bell != NULL &&
         accept_leaves_event(worker, acceptor))
         return;
-    accept_batch(worker, acceptor, &batch);
+    for (;; batch.n++) {
+        if (acceptors_hold_mutex(accept) && accept_steps_back(worker, acceptor))
+            batch.outcome = EMPTY;
+        else
+            batch.outcome = accept_one(worker, acceptor, &batch.client);
+        if (batch.outcome == ACCEPTED && batch.opens_later)
+            conn_open_soon(batch.client);
+        batch.left = batch.outcome == ACCEPTED && batch.kind != ACCEPTOR_RESCAN &&
+                     accept->bell != NULL && accept_leaves_next(worker, acceptor);
+        if (batch.n + 1 >= batch.most || batch.left || batch.outcome > FAILED ||
+            (batch.kind != ACCEPTOR_RESCAN &&
+                net_lacks_slots(&worker->stream.net, acceptor->slots)))
+            break;
+    }
     end_batch(worker, acceptor, &batch);
 }
 
@@ -313,7 +305,8 @@ static int add_acceptor(
     acceptor->state = kind == ACCEPTOR_SIBLING && !acceptor_is_exclusive(accept, acceptor)
                           ? ACCEPTOR_DORMANT
                           : ACCEPTOR_ACTIVE;
-    accept->list[accept->n++] = acceptor;
+    STAILQ_INSERT_TAIL(&accept->list, acceptor, link);
+    accept->n++;
     return 0;
 }
 
@@ -341,7 +334,6 @@ int accept_init(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
     struct listener *listener;
-    unsigned n = 0;
 
     acceptors_init(worker);
     if (accept_init_passing(worker) == -1)
@@ -350,11 +342,6 @@ int accept_init(struct worker *worker)
         accept_mutex_init(&accept->mutex, worker->heritage->shared, worker->heritage->slot,
             (uint64_t)worker->cycle->events.accept_mutex_delay, accept->balance == BALANCE_CLIENTS);
 
-    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
-        n += listener->fd_n;
-    accept->list = calloc(n + 1, sizeof(accept->list[0]));
-    if (accept->list == NULL)
-        return worker_fail(worker, errno, "no memory for the listeners");
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         if (add_acceptors(worker, listener, false) == -1 ||
             (accept->balance == BALANCE_CLIENTS && add_acceptors(worker, listener, true) == -1))
@@ -405,6 +392,7 @@ void accept_release(struct worker *worker)
     struct acceptors *accept = &worker->accept;
     struct loop *loop = &worker->stream.net.loop;
     struct listener *listener;
+    struct acceptor *acceptor;
     bool has_siblings = accept->balance == BALANCE_CLIENTS;
 
     assert(accept->phase != ACCEPT_RELEASED);
@@ -418,14 +406,13 @@ void accept_release(struct worker *worker)
             listener_unlink(listener, &worker->log);
     }
     acceptors_disarm(worker);
-    ACCEPTORS_FOREACH (acceptor, accept)
+    while ((acceptor = STAILQ_FIRST(&accept->list)) != NULL) {
+        STAILQ_REMOVE_HEAD(&accept->list, link);
         release_listener(worker, acceptor);
+    }
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         listener_close(listener);
     timer_del(loop, &accept->resume);
     timer_del(loop, &accept->mend);
-    free(accept->list);
-    accept->list = NULL;
-    accept->n = 0;
     acceptors_set_phase(worker, ACCEPT_RELEASED);
 }

@@ -397,7 +397,7 @@ static void bell_rung(struct loop *loop, struct source *source)
     accept->invited = true; /* if late, the woken worker may have taken the mutex again */
     map_watch_look(worker);
     watch_yielded(worker);
-    while (accept->list != NULL && (fd = accept_share_passed(&accept->share, &cursor)) != -1)
+    while ((fd = accept_share_passed(&accept->share, &cursor)) != -1)
         take_passed(worker, fd);
 }
 

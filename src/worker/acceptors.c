@@ -102,7 +102,7 @@ void acceptors_update(struct worker *worker)
     struct acceptors *accept = &worker->accept;
     bool suspended = acceptors_are_suspended(accept);
 
-    assert(accept->list != NULL);
+    assert(accept->phase != ACCEPT_RELEASED);
     if (accept->turn == TURN_OVER)
         acceptors_set_turn(accept, TURN_NONE);
     else if (accept->turn == TURN_TAKEN && !suspended)
@@ -243,7 +243,8 @@ void acceptors_init(struct worker *worker)
                         worker->cycle->core.worker_processes > 1;
 
     assert(worker->phase == WORKER_STARTING);
-    assert(accept->list == NULL && accept->phase == ACCEPT_CLOSED);
+    assert(STAILQ_EMPTY(&accept->list) && accept->phase == ACCEPT_CLOSED);
+    STAILQ_INIT(&accept->list);
     accept->sharing = !has_siblings                  ? SHARING_NONE
                       : events->mechanism->exclusive ? SHARING_EXCLUSIVE
                       : events->accept_mutex         ? SHARING_MUTEX
@@ -269,8 +270,7 @@ void acceptors_check(const struct acceptors *accept)
 {
     unsigned yielded_n = 0;
 
-    assert((accept->phase == ACCEPT_RELEASED) == (accept->list == NULL));
-    assert(accept->list != NULL || accept->n == 0);
+    assert(accept->phase != ACCEPT_RELEASED || STAILQ_EMPTY(&accept->list));
     assert(accept->sharing == SHARING_MUTEX || accept->turn == TURN_NONE);
     assert(accept->sharing != SHARING_NONE || accept->balance == BALANCE_NONE);
     assert(accept->balance == BALANCE_NONE || accept->bell != NULL);

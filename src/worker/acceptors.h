@@ -35,6 +35,7 @@ enum acceptor_batch {
 
 struct acceptor {
     struct source source; /* the first member: a slot of the loop's table */
+    STAILQ_ENTRY(acceptor) link;
     struct listener *listener;
     uint32_t slots; /* slots of a client: a second for the server's connection */
     enum acceptor_kind kind;
@@ -84,7 +85,7 @@ enum accept_passing {
 };
 
 struct acceptors {
-    struct acceptor **list; /* ends with NULL; NULL before accept_init() and once released */
+    STAILQ_HEAD(, acceptor) list; /* empty once released */
     unsigned n;
     enum accept_phase phase;
     enum accept_sharing sharing;
@@ -113,8 +114,8 @@ struct acceptors {
     struct source *bell; /* wakes this worker; NULL without others */
 };
 
-#define ACCEPTORS_FOREACH(var, accept)                                                             \
-    for (struct acceptor **i_ = (accept)->list, *var; i_ != NULL && (var = *i_) != NULL; i_++)
+#define ACCEPTORS_FOREACH(var, a)                                                                  \
+    for (struct acceptor *var = STAILQ_FIRST(&(a)->list); var != NULL; var = STAILQ_NEXT(var, link))
 
 /* Sets up the timers, and how listeners are shared. */
 void acceptors_init(struct worker *worker);

@@ -29,6 +29,7 @@ struct file_read {
     size_t skipped;               /* bytes before those that were asked for */
     size_t wanted;
     size_t got; /* bytes in the memory so far */
+    int error;  /* of the thread */
 };
 
 static const struct server_settings *settings_of(const struct fb_conn *conn)
@@ -114,34 +115,26 @@ static int read_whole(struct file_read *read)
 
 /* ---- Threads ---- */
 
-/* A job's arguments and results. */
-struct read_job {
-    struct file_read *read;
-    int error;
-};
-
+/* A job's argument is a pointer to the read. */
 static void work_read(void *arg)
 {
-    struct read_job *job = arg;
+    struct file_read *read = *(struct file_read **)arg;
 
-    if (!atomic_load_explicit(&job->read->base.is_forgotten, memory_order_relaxed))
-        job->error = read_whole(job->read);
+    if (!atomic_load_explicit(&read->base.is_forgotten, memory_order_relaxed))
+        read->error = read_whole(read);
 }
 
 static void finish_read_job(struct fb_worker *handle, void *arg)
 {
-    const struct read_job *job = arg;
+    struct file_read *read = *(struct file_read **)arg;
 
-    assert(job->read->handle == handle);
-    (void)handle;
-    end_read(job->read, job->error);
+    assert(read->handle == handle);
+    end_read(read, read->error);
 }
 
 static int read_on_thread(struct file_read *read)
 {
-    struct read_job job = { .read = read };
-
-    return jobs_run(read->handle, read->pool, work_read, finish_read_job, &job, sizeof(job));
+    return jobs_run(read->handle, read->pool, work_read, finish_read_job, &read, sizeof(read));
 }
 
 /* ---- Kernel AIO ---- */

@@ -107,7 +107,6 @@ static void run_posts(struct loop *loop, struct source *source)
     struct job_queue queue = STAILQ_HEAD_INITIALIZER(queue);
 
     assert(source == worker->posts.source && !STAILQ_EMPTY(&worker->posts.queue));
-    (void)source;
     STAILQ_CONCAT(&queue, &worker->posts.queue);
     finish_queue(worker, &queue, CALLBACK_POSTED);
 }

@@ -28,19 +28,12 @@ struct map_watch {
     unsigned char room[]; /* for a key */
 };
 
-/* The watches of a worker. */
-struct map_watches {
-    STAILQ_HEAD(, map_watch) list;
-    struct source *source; /* the loop's own: a look is due */
-    struct timer timer;
-    unsigned budget; /* changes left for this turn */
-};
-
 void map_watch_look(struct worker *worker)
 {
-    if (worker->map_watches != NULL)
-        loop_post(
-            &worker->stream.net.loop, &worker->map_watches->source->events[EVENT_READ], QUEUE_NEXT);
+    struct source *source = worker->map_watches.source;
+
+    if (source != NULL)
+        loop_post(&worker->stream.net.loop, &source->events[EVENT_READ], QUEUE_NEXT);
 }
 
 /* Tells the changes in the log; false when the turn's part is used up. */
@@ -51,10 +44,10 @@ static bool tell_changes(struct worker *worker, struct map_watch *watch)
 
     if (watch->map != NULL)
         shm_map_log_wish(watch->map->handle, worker->heritage->slot.slot);
-    while (watch->map != NULL && worker->map_watches->budget > 0) {
+    while (watch->map != NULL && worker->map_watches.budget > 0) {
         if (!shm_map_log_next(watch->map->handle, &watch->reader, watch->room, &what))
             return true;
-        worker->map_watches->budget--;
+        worker->map_watches.budget--;
         WORKER_CALL(handle, CALLBACK_MAP_CHANGED,
             handle->protocol->worker_ops->map_changed(handle, handle->state, watch->map,
                 (fb_bytes) { what.key, what.key_n }, (fb_map_change)what.what));
@@ -64,19 +57,18 @@ static bool tell_changes(struct worker *worker, struct map_watch *watch)
 
 static void remove_map_watch(struct worker *worker, struct map_watch *watch)
 {
-    STAILQ_REMOVE(&worker->map_watches->list, watch, map_watch, link);
+    STAILQ_REMOVE(&worker->map_watches.list, watch, map_watch, link);
     memory_release(worker->stream.net.memory, watch);
 }
 
 static void run_look(struct loop *loop, struct source *source)
 {
     struct worker *worker = worker_of_loop(loop);
-    struct map_watches *watches = worker->map_watches;
+    struct map_watches *watches = &worker->map_watches;
     struct map_watch *watch, *next;
     bool all = true;
 
-    assert(watches != NULL && source == watches->source);
-    (void)source;
+    assert(source == watches->source);
     watches->budget = CHANGES_A_TURN;
     STAILQ_FOREACH (watch, &watches->list, link)
         all = tell_changes(worker, watch) && all;
@@ -96,8 +88,8 @@ static void map_look_expired(struct loop *loop, struct timer *timer)
     struct worker *worker = worker_of_loop(loop);
     struct map_watch *watch;
 
-    assert(timer == &worker->map_watches->timer);
-    STAILQ_FOREACH (watch, &worker->map_watches->list, link) {
+    assert(timer == &worker->map_watches.timer);
+    STAILQ_FOREACH (watch, &worker->map_watches.list, link) {
         struct fb_map *map = watch->map;
         uint32_t logged = map != NULL ? map->handle->mended.logged : 0;
 
@@ -115,37 +107,28 @@ static void map_look_expired(struct loop *loop, struct timer *timer)
     map_watch_look(worker);
 }
 
-static bool open_watches(struct worker *worker)
-{
-    static const struct source_ops ops = { .run = { [EVENT_READ] = run_look } };
-    struct map_watches *watches = memory_alloc(worker->stream.net.memory, sizeof(*watches));
-
-    if (watches == NULL)
-        return false;
-    *watches = (struct map_watches) { .timer.expired = map_look_expired };
-    STAILQ_INIT(&watches->list);
-    watches->source = loop_make_own(&worker->stream.net.loop, QUEUE_NORMAL, &ops);
-    if (watches->source == NULL) {
-        memory_release(worker->stream.net.memory, watches);
-        return false;
-    }
-    worker->map_watches = watches;
-    return true;
-}
-
 static int begin_map_watch(struct worker *worker, struct fb_worker *handle, struct fb_map *map)
 {
-    struct map_watches *watches = worker->map_watches;
+    static const struct source_ops ops = { .run = { [EVENT_READ] = run_look } };
+    struct map_watches *watches = &worker->map_watches;
+    struct loop *loop = &worker->stream.net.loop;
     struct map_watch *watch =
         memory_alloc(worker->stream.net.memory, sizeof(*watch) + map->shape.key_max);
 
-    if (watch == NULL)
+    if (watch != NULL && watches->source == NULL)
+        watches->source = loop_make_own(loop, QUEUE_NORMAL, &ops);
+    if (watch == NULL || watches->source == NULL) {
+        memory_release(worker->stream.net.memory, watch);
         return -1;
+    }
     *watch = (struct map_watch) { .handle = handle, .map = map };
     shm_map_log_wish(map->handle, worker->heritage->slot.slot);
     shm_map_log_begin(map->handle, &watch->reader);
+    if (STAILQ_EMPTY(&watches->list))
+        STAILQ_INIT(&watches->list);
     STAILQ_INSERT_TAIL(&watches->list, watch, link);
-    timer_set(&worker->stream.net.loop, &watches->timer, LOOK_MS);
+    watches->timer.expired = map_look_expired;
+    timer_set(loop, &watches->timer, LOOK_MS);
     return 0;
 }
 
@@ -157,9 +140,7 @@ int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on)
     if (map->handle->log == NULL || !WORKER_HAS(handle, map_changed) ||
         worker->phase >= WORKER_ENDING)
         return -1;
-    if (worker->map_watches == NULL && (!on || !open_watches(worker)))
-        return on ? -1 : 0;
-    STAILQ_FOREACH (watch, &worker->map_watches->list, link)
+    STAILQ_FOREACH (watch, &worker->map_watches.list, link)
         if (watch->handle == handle && watch->map == map)
             break;
     if (watch == NULL)
@@ -202,15 +183,13 @@ void map_watch_ring(struct worker *worker, struct fb_map *map)
 
 void map_watch_done(struct worker *worker)
 {
-    struct map_watches *watches = worker->map_watches;
+    struct map_watches *watches = &worker->map_watches;
     struct loop *loop = &worker->stream.net.loop;
 
-    if (watches == NULL)
-        return;
     while (!STAILQ_EMPTY(&watches->list))
         remove_map_watch(worker, STAILQ_FIRST(&watches->list));
     timer_del(loop, &watches->timer);
-    source_close(loop, watches->source, false);
-    memory_release(worker->stream.net.memory, watches);
-    worker->map_watches = NULL;
+    if (watches->source != NULL)
+        source_close(loop, watches->source, false);
+    watches->source = NULL;
 }

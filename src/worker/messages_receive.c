@@ -56,11 +56,19 @@ static uint64_t receive_for_conn(
     return result == 0 ? FB_MESSAGE_HANDLED : FB_MESSAGE_DECLINED;
 }
 
+static struct fb_worker *protocol_of_mark(struct worker *worker, uint64_t mark)
+{
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+        if (worker->protocols[i].started && worker->protocols[i].mark == mark)
+            return &worker->protocols[i];
+    return NULL;
+}
+
 /* Gives a message to this worker's part of the sender's protocol; the outcome. */
 static uint64_t receive_for_worker(
     struct worker *worker, const struct message_head *head, fb_bytes bytes)
 {
-    struct fb_worker *handle = worker_protocol_of_mark(worker, head->protocol);
+    struct fb_worker *handle = protocol_of_mark(worker, head->protocol);
     int result;
 
     if (head->to != references_own_worker(worker) || handle == NULL)
@@ -92,15 +100,17 @@ static void tell_protocols(
 }
 
 /* Finds the protocols of a greeting here, as bits by index. */
-static uint64_t find_protocols(const struct worker *worker, fb_bytes marks)
+static uint64_t find_protocols(struct worker *worker, fb_bytes marks)
 {
     uint64_t found = 0, mark;
 
     for (size_t at = 0; at + sizeof(mark) <= marks.n; at += sizeof(mark)) {
+        const struct fb_worker *handle;
+
         memcpy(&mark, marks.p + at, sizeof(mark));
-        for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
-            if (worker_protocol_listens(&worker->protocols[i]) && worker->protocols[i].mark == mark)
-                found |= UINT64_C(1) << i;
+        handle = protocol_of_mark(worker, mark);
+        if (handle != NULL && worker_protocol_listens(handle))
+            found |= UINT64_C(1) << handle->index;
     }
     return found;
 }

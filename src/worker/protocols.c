@@ -98,22 +98,6 @@ void worker_protocols_drain(struct worker *worker, uint64_t deadline)
     net_flush(&worker->stream.net);
 }
 
-bool worker_protocols_wait(const struct worker *worker)
-{
-    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
-        if (worker->protocols[i].unanswered > 0)
-            return true;
-    return false;
-}
-
-struct fb_worker *worker_protocol_of_mark(struct worker *worker, uint64_t mark)
-{
-    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
-        if (worker->protocols[i].started && worker->protocols[i].mark == mark)
-            return &worker->protocols[i];
-    return NULL;
-}
-
 static void protocol_timer_expired(struct loop *loop, struct timer *expired)
 {
     struct worker *worker = worker_of_loop(loop);

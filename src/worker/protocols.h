@@ -41,10 +41,6 @@ int worker_protocols_start(struct worker *worker);
 void worker_protocols_stop(struct worker *worker);
 /* The worker has begun to drain, and closes connections after `deadline` ms; 0: never. */
 void worker_protocols_drain(struct worker *worker, uint64_t deadline);
-/* Whether a protocol waits for an outcome. */
-bool worker_protocols_wait(const struct worker *worker);
-/* The started protocol with the given mark, or NULL. */
-struct fb_worker *worker_protocol_of_mark(struct worker *worker, uint64_t mark);
 /* fb_worker_timer() and fb_worker_timer_cancel() */
 int worker_protocol_timer(struct fb_worker *handle, uint32_t id, uint64_t ms);
 void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id);

@@ -99,7 +99,11 @@ void worker_turn(struct worker *worker)
 /* Whether messages are unsent, or protocols await outcomes and may then send more. */
 static bool has_to_send(const struct worker *worker)
 {
-    return messages_are_unsent(worker) || worker_protocols_wait(worker);
+    bool sends = messages_are_unsent(worker);
+
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+        sends = sends || worker->protocols[i].unanswered > 0;
+    return sends;
 }
 
 static void others_expired(struct loop *loop, struct timer *timer)
@@ -107,7 +111,6 @@ static void others_expired(struct loop *loop, struct timer *timer)
     struct worker *worker = worker_of_loop(loop);
 
     assert(timer == &worker->others && worker->phase >= WORKER_DRAINING);
-    (void)timer;
     worker->others_passed = true;
     if (has_to_send(worker))
         log_write(&worker->log, LEVEL_WARN, 0,

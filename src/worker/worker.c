@@ -17,7 +17,6 @@
 #include "upstream/queue.h"
 #include "upstream/refresh.h"
 #include "worker/accept.h"
-#include "worker/accept_pass.h"
 #include "worker/jobs.h"
 #include "worker/messages.h"
 
@@ -239,10 +238,8 @@ void worker_done(struct worker *worker)
     assert(worker->phase != WORKER_DONE);
     if (worker->phase != WORKER_ENDING)
         worker_set_phase(worker, WORKER_ENDING);
-    if (worker->accept.list != NULL)
+    if (worker->accept.phase != ACCEPT_RELEASED)
         accept_release(worker);
-    else
-        accept_end_passing(worker);
     net->awaited = NULL;
     if (worker->names != NULL)
         names_end(worker->names);

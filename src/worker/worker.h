@@ -18,7 +18,6 @@
 #include "worker/protocols.h"
 #include "worker/watches.h"
 
-struct map_watches;
 struct messages;
 struct names;
 struct threads;
@@ -57,10 +56,10 @@ struct worker {
     struct file_reads file_reads;
     struct posts posts;
     struct watches watches;
-    struct map_watches *map_watches; /* from the first watch on; else NULL */
-    struct threads *threads;         /* from the first job on; else NULL */
-    struct names *names;             /* NULL: unused by the configuration */
-    struct messages *messages;       /* from the first connection with a reference on; else NULL */
+    struct map_watches map_watches;
+    struct threads *threads;   /* from the first job on; else NULL */
+    struct names *names;       /* NULL: unused by the configuration */
+    struct messages *messages; /* from the first connection with a reference on; else NULL */
     void (*random)(struct worker *worker, void *p, size_t n);
 };
 
