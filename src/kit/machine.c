@@ -3,7 +3,6 @@
  * between workers are late or lost; a watched descriptor, with a far end beyond the test, is ready.
  * A death is like a killed process's: siblings see only the acts before the death. */
 #include "kit/kit.h"
-#include "worker/jobs.h"
 
 #include <forkbeard/watch.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /* Lets the workers work, and time pass. The workers run only within calls of these functions, in
  * the order of worker numbers, and a call returns when no work is left. */
 #include "kit/kit.h"
-#include "worker/jobs.h"
 
 /* Turns without a pause before a fault reports a worker that never becomes idle. */
 #define TURNS_MAX 100000

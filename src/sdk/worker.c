@@ -5,7 +5,6 @@
  * the worker's loop makes them. */
 #include "process/role.h"
 #include "sdk/handle.h"
-#include "worker/jobs.h"
 #include "worker/messages.h"
 #include "worker/references.h"
 #include "worker/watches.h"

@@ -17,8 +17,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Clients accepted in one go, so that a flood leaves time for other events; in a rescan, past the
- * longest possible backlog. */
+/* Clients accepted in one go, so that other events get time; in a rescan: beyond any backlog. */
 #define BATCH_MAX 64
 #define RESCAN_MAX 65536
 /* After this many events in a row without a client a unix socket is looked at: after a shutdown()
@@ -42,8 +41,7 @@ struct batch {
 
 /* ---- Shortages ---- */
 
-/* Whether clients may be stranded: the kernel may have woken no second worker, or none may watch
- * the queue. */
+/* Whether clients may be stranded: no second worker may have been woken, or none may watch. */
 static bool may_strand_clients(const struct acceptors *accept, const struct acceptor *acceptor)
 {
     if (acceptor->kind != ACCEPTOR_SHARED)
@@ -114,8 +112,7 @@ static bool make_client_room(struct worker *worker, struct acceptor *acceptor)
     return true;
 }
 
-/* Handles a client without a slot or descriptor: passes the client, closes idle connections, or
- * suspends accepting. */
+/* Passes a client without a slot or descriptor, closes idle connections, or suspends accepting. */
 static COLD enum outcome run_short(
     struct worker *worker, struct acceptor *acceptor, enum accept_phase phase, int error)
 {
@@ -135,28 +132,22 @@ static COLD enum outcome run_short(
 
 static enum outcome accept_failed(struct worker *worker, struct acceptor *acceptor, int error)
 {
-    switch (error) {
-    case EINVAL: /* the socket does not listen: some process has shut it down */
+    /* network errors, handed to accept by Linux: for one client alone */
+    static const int errors_of_client[] = { ECONNABORTED, EHOSTDOWN, EHOSTUNREACH, ENETDOWN,
+        ENETUNREACH, ENONET, ENOPROTOOPT, EOPNOTSUPP, EPERM, EPROTO, ETIMEDOUT };
+
+    if (error == EINVAL) { /* the socket does not listen: some process has shut it down */
         if (worker->phase < WORKER_DRAINING)
             acceptor_break(worker, acceptor);
         return BROKEN;
-    /* network errors, handed to accept by Linux: for one client alone */
-    case ECONNABORTED:
-    case EHOSTDOWN:
-    case EHOSTUNREACH:
-    case ENETDOWN:
-    case ENETUNREACH:
-    case ENONET:
-    case ENOPROTOOPT:
-    case EOPNOTSUPP:
-    case EPERM:
-    case EPROTO:
-    case ETIMEDOUT:
-        log_write(&worker->log, LEVEL_INFO, error, "accept4() failed");
-        return FAILED;
-    default: /* a shortage, or a broken listener: to try again at once would be in vain */
-        return run_short(worker, acceptor, ACCEPT_PAUSED, error);
     }
+    for (size_t i = 0; i < countof(errors_of_client); i++)
+        if (error == errors_of_client[i]) {
+            log_write(&worker->log, LEVEL_INFO, error, "accept4() failed");
+            return FAILED;
+        }
+    /* a shortage, or a broken listener: to try again at once would be in vain */
+    return run_short(worker, acceptor, ACCEPT_PAUSED, error);
 }
 
 static enum outcome accept_one(
@@ -233,11 +224,12 @@ static void accept_from_listener(struct worker *worker, struct acceptor *accepto
         [ACCEPTOR_FAIR] = 1, [ACCEPTOR_PASSED] = BATCH_MAX, [ACCEPTOR_RESCAN] = RESCAN_MAX
     };
     const struct acceptors *accept = &worker->accept;
+    bool holds = accept->sharing == SHARING_MUTEX && acceptors_hold_mutex(accept);
     bool multi = acceptor->batch == ACCEPTOR_FAIR && worker->cycle->events.multi_accept;
     struct batch batch = {
         .kind = acceptor->batch,
         .most = multi ? BATCH_MAX : most[acceptor->batch],
-        .opens_later = multi || acceptor->batch != ACCEPTOR_FAIR || acceptors_hold_mutex(accept),
+        .opens_later = multi || acceptor->batch != ACCEPTOR_FAIR || holds,
     };
 
     acceptor->batch = ACCEPTOR_FAIR;
@@ -245,7 +237,7 @@ static void accept_from_listener(struct worker *worker, struct acceptor *accepto
         accept_leaves_event(worker, acceptor))
         return;
     for (;; batch.n++) {
-        if (acceptors_hold_mutex(accept) && accept_steps_back(worker, acceptor))
+        if (holds && accept_steps_back(worker, acceptor))
             batch.outcome = EMPTY;
         else
             batch.outcome = accept_one(worker, acceptor, &batch.client);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The accept mutex from the view of one worker: own turns as the holder, and the holder seen during
- * the wait.
- *
- * A holder that stands still, or keeps the mutex beyond twice the bound, loses the mutex to any
- * worker. Every worker can write the word in memory: an impossible owner, or an owner blocking all
- * turns, is damage, reported and never asserted on. Several holders at once do no harm. */
+/* The accept mutex from the view of one worker. A holder that stands still, or keeps the mutex
+ * beyond twice the bound, loses the mutex to any worker. Every worker can write the word in memory:
+ * an impossible owner, or an owner blocking all turns, is damage, reported and never asserted on.
+ * Several holders at once do no harm. */
 #pragma once
 
 #include "shm/lock.h"
@@ -31,7 +29,7 @@ enum accept_mutex_status {
     ACCEPT_MUTEX_BUSY,     /* another worker's, or left to others */
     ACCEPT_MUTEX_DUE,      /* due: to be taken with accept_mutex_rob() if clients wait */
     ACCEPT_MUTEX_ACQUIRED, /* ours for a turn */
-    ACCEPT_MUTEX_DAMAGED,  /* ours for a turn, and its owner could not be: to be reported */
+    ACCEPT_MUTEX_DAMAGED,  /* ours for a turn, after an impossible owner: to be reported */
 };
 
 /* Begins to take part for the worker of this slot; `soon`: with a short bound. */
@@ -41,7 +39,7 @@ void accept_mutex_init(struct accept_mutex *mutex, struct shared *shared, struct
  * the holder stands still, or when the mutex was left in vain: the holder may wait for clients, and
  * taking the mutex then wakes two workers for a client. */
 enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves);
-/* Takes the mutex from the holder, after a try that has found the mutex due. */
+/* Takes the mutex from the holder, after ACCEPT_MUTEX_DUE. */
 enum accept_mutex_status accept_mutex_rob(struct accept_mutex *mutex, uint64_t now);
 /* After a try in vain: the time until the holder loses the mutex, at least 1. */
 uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now);

@@ -277,8 +277,7 @@ static bool clients_wait(const struct acceptors *accept)
     return false;
 }
 
-/* Tries the mutex, or `leaves` the mutex unless in vain; the time to the next try, at most
- * `delay`. */
+/* Tries the mutex, or `leaves` it unless in vain; the time to the next try, at most `delay`. */
 static int64_t try_mutex(struct worker *worker, bool leaves, int64_t delay)
 {
     struct acceptors *accept = &worker->accept;

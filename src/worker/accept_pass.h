@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Passing clients, of a listener or of a turn of the accept mutex, to a worker, for a time; and the
- * mutex in a turn of the loop. */
+/* Passing clients, of a listener or of a turn, to a worker; the accept mutex in a turn. */
 #pragma once
 
 #include "worker/acceptors.h"
@@ -23,8 +22,7 @@ void accept_yield(struct worker *worker, struct acceptor *acceptor, bool left);
 /* Wakes the worker with the fewest clients; `fd`: the listener where some wait, or -1. */
 void accept_wake_another(struct worker *worker, int fd);
 
-/* Tries the mutex before the wait, and watches the listeners or not; the time to wait: less than
- * `timeout` where another worker has it. */
+/* Tries the mutex before the wait, and watches the listeners or not; the time to wait, in ms. */
 int accept_before(struct worker *worker, int timeout);
 /* Gives the mutex back, after the accept queue. */
 void accept_after(struct worker *worker);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compares a worker's clients with the published loads. A worker publishes its own count before
- * reading the siblings' counts. */
+/* Compares published loads. A worker publishes its own count before it reads the siblings'. */
 #include "worker/accept_share.h"
 
 #include <assert.h>
@@ -10,8 +9,7 @@
  * are spread exactly, and to a worker well below the mean. Each costs a wake-up. */
 static const struct token_rate exact_rate = { .burst = 64, .per_second = 20 };
 static const struct token_rate rough_rate = { .burst = 64, .per_second = 50 };
-/* Tokens for leaving clients without a wake-up, half of the time at most, where busy workers hardly
- * sleep and are never first. */
+/* Tokens for leaving clients without a wake-up: half of the time, as busy workers hardly sleep. */
 static const struct token_rate aside_rate = { .burst = 64, .per_second = 250 };
 /* Tokens for passing a client without room after a refusal: the other worker may have been late. */
 static const struct token_rate again_rate = { .burst = 4, .per_second = 4 };

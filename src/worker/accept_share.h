@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The worker's share of clients, compared within its generation.
- *
- * Never acts. Published numbers are input: each is bounded before use, a worker that has not turned
- * after a wake-up is left out until it turns, and tokens bound how often clients are passed. */
+/* The worker's share of clients, compared within its generation. Published numbers are input: each
+ * is bounded before use, a worker that has not turned after a wake-up is left out until it turns,
+ * and tokens bound how often clients are passed. Never acts. */
 #pragma once
 
 #include "base/token_bucket.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watches the listeners of a worker, resumes accepting, and has the master mend listeners that some
- * process has shut down. Never accepts. */
+/* Watches the listeners of a worker, resumes accepting, and has broken listeners mended. */
 #include "worker/acceptors.h"
 
 #include "net/listener_socket.h"
@@ -61,14 +60,7 @@ void acceptors_set_turn(struct acceptors *accept, enum accept_turn turn)
 static void set_acceptor_state(
     struct acceptors *accept, struct acceptor *acceptor, enum acceptor_state state)
 {
-    static const unsigned legal[] = {
-        [ACCEPTOR_DORMANT] = 1u << ACCEPTOR_ACTIVE,
-        [ACCEPTOR_ACTIVE] = 1u << ACCEPTOR_DORMANT | 1u << ACCEPTOR_YIELDED | 1u << ACCEPTOR_BROKEN,
-        [ACCEPTOR_YIELDED] = 1u << ACCEPTOR_ACTIVE,
-        [ACCEPTOR_BROKEN] = 1u << ACCEPTOR_ACTIVE,
-    };
-
-    assert(legal[acceptor->state] & 1u << state);
+    assert((acceptor->state == ACCEPTOR_ACTIVE) != (state == ACCEPTOR_ACTIVE));
     assert(state != ACCEPTOR_DORMANT || acceptor->kind == ACCEPTOR_SIBLING);
     accept->yielded_n -= acceptor->state == ACCEPTOR_YIELDED;
     accept->yielded_n += state == ACCEPTOR_YIELDED;

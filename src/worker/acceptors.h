@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The listeners of a worker: kind and state of each, the phase of accepting, and how workers share
- * listeners. Each enumeration has one setter, with an assertion of the legal steps.
- *
- * Watches exactly the listeners that phase, state and accept mutex allow. Never accepts. */
+ * listeners. Each enumeration has one setter, with an assertion of the legal steps. Watches exactly
+ * the listeners that phase, state and accept mutex allow. Never accepts. */
 #pragma once
 
 #include "base/token_bucket.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Polling before sleep: with `busy_poll` an idle worker looks for events for a bounded time before
- * it sleeps, so that early events need no wake-up.
- *
- * Never takes a processor from processes with work: yields between two polls, and after an
- * involuntary switch sleeps at once for a while. Never runs a queue. */
+ * it sleeps, so that early events need no wake-up. Never takes a processor from processes with
+ * work: yields between two polls, and after an involuntary switch sleeps at once for a while. Never
+ * runs a queue. */
 #pragma once
 
 #include "event/loop.h"

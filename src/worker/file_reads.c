@@ -32,15 +32,10 @@ struct file_read {
     int error;  /* of the thread */
 };
 
-static const struct server_settings *settings_of(const struct fb_conn *conn)
-{
-    return &session_server_of(conn)->settings;
-}
-
 fb_aio file_reads_way(const struct fb_conn *conn)
 {
     const struct worker *worker = container_of(stream_of(conn), struct worker, stream);
-    fb_aio way = (fb_aio)settings_of(conn)->aio.way;
+    fb_aio way = (fb_aio)session_server_of(conn)->settings.aio.way;
 
     return way == FB_AIO_ON && worker->file_reads.most == 0 ? FB_AIO_THREADS : way;
 }
@@ -87,8 +82,7 @@ static void end_read(struct file_read *read, int error)
     session_read_end(&read->handle->worker->stream, &read->base, &outcome);
 }
 
-/* Counts the bytes of a read; whether more are to be read. A part that is not aligned ends the
- * file. */
+/* Counts the bytes of a read; whether to read on: an unaligned part ends the file. */
 static bool note_progress(struct file_read *read, size_t n)
 {
     struct file_aio_request *request = &read->request;
@@ -139,8 +133,7 @@ static int read_on_thread(struct file_read *read)
 
 /* ---- Kernel AIO ---- */
 
-/* Gives a waiting read to the kernel, or to a thread; false: the read waits for the end of a
- * running one. */
+/* Gives a waiting read to the kernel, or to a thread; false: not before a running read ends. */
 static bool submit_read(struct file_reads *reads, struct file_read *read)
 {
     bool is_taken = file_aio_submit(&read->handle->worker->stream.net.loop, &read->request) == 0;
@@ -193,7 +186,8 @@ int file_reads_begin(
     struct fb_conn *conn, int fd, uint64_t offset, size_t n, session_read_done *done)
 {
     struct worker *worker = container_of(stream_of(conn), struct worker, stream);
-    const struct server_settings *settings = settings_of(conn);
+    const struct server *server = session_server_of(conn);
+    const struct server_settings *settings = &server->settings;
     int flags = fcntl(fd, F_GETFL);
     bool direct = flags != -1 && (flags & O_DIRECT) != 0;
     fb_aio way = file_reads_way(conn);
@@ -201,7 +195,7 @@ int file_reads_begin(
 
     if (n == 0 || n > FB_READ_MAX || offset > INT64_MAX - 2 * FB_READ_MAX)
         return -1;
-    read = create_read(&worker->protocols[session_server_of(conn)->protocol_index], fd, offset, n,
+    read = create_read(&worker->protocols[server->protocol_index], fd, offset, n,
         direct ? (size_t)settings->directio_alignment : 1);
     if (read == NULL)
         return -1;

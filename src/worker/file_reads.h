@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads of files for protocols, in the way of the server's `aio`: by the kernel, on threads, or in
- * place.
- *
- * Responsible for the memory of reads, which is not freed while the kernel or a thread may write
- * there, and for reads that wait. Never runs a callback (session/read.h). */
+ * place. Responsible for the memory of reads, which is not freed while the kernel or a thread may
+ * write there, and for reads that wait. Never runs a callback (session/read.h). */
 #pragma once
 
 #include "session/read.h"

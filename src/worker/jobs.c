@@ -4,7 +4,6 @@
 #include "worker/jobs.h"
 
 #include "base/check.h"
-#include "os/memory.h"
 #include "worker/worker.h"
 
 #include <pthread.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Jobs of protocols: blocking jobs on the thread pools of a worker (fb_run()), and posted work for
- * the next turn of the loop (fb_post()).
- *
- * Threads start with their first job, never before the sandbox. A thread uses only its pool's queue
- * and that of finished jobs, under the mutex, and the loop's notify(); `done` runs on the loop. */
+ * the next turn of the loop (fb_post()). Threads start with their first job, never before the
+ * sandbox. A thread uses only its pool's queue and that of finished jobs, under the mutex, and the
+ * loop's notify(); `done` runs on the loop. */
 #pragma once
 
 #include <bsd/sys/queue.h>
@@ -32,6 +31,5 @@ int jobs_post(struct fb_worker *handle, job_done *run, const void *work, size_t 
 int jobs_begin(struct worker *worker);
 /* The number of jobs without a finished `done`. */
 unsigned jobs_busy(const struct worker *worker);
-/* Drops posted work and the queue, and joins the threads; jobs that still run are left to the
- * process's end. */
+/* Drops queues and joins threads; jobs that still run are left to the end of the process. */
 void jobs_done(struct worker *worker);

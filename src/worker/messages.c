@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sends messages, and greets other workers. An unsendable message is answered by the loop; without
- * memory nothing is sent, not even a part.
- *
- * A starting worker greets all workers with a slot, and workers of another master; each greets
- * back, so that the later worker begins. Greetings are input: the master reports a sender without a
- * slot as gone when greeted back. */
+ * memory nothing is sent, not even a part. A starting worker greets all workers with a slot, and
+ * workers of another master; each greets back, so that the later worker begins. Greetings are
+ * input: the master reports a sender without a slot as gone when greeted back. */
 #include "worker/messages.h"
 
 #include "session/use.h"

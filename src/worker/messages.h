@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages between connections and workers, of one worker or of two.
- *
- * A message is answered once: handled, declined, not taken for want of room, or, when the receiver
- * has gone, unknown. It waits in the queue of the receiver's worker, or in the local queue. Queues
- * exist from the first reference on, or where a protocol has callbacks for messages of workers. */
+/* Messages between connections and workers, of one worker or of two. A message is answered once:
+ * handled, declined, not taken for want of room, or, when the receiver has gone, unknown. It waits
+ * in the queue of the receiver's worker, or in the local queue. Queues exist from the first
+ * reference on, or where a protocol has callbacks for messages of workers. */
 #pragma once
 
 #include <forkbeard/types.h>
@@ -11,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Number of the format of messages and greetings. During an upgrade workers exchange messages only
- * in the same format. */
+/* The format of messages: during an upgrade workers exchange messages only in the same format. */
 #define MESSAGES_FORM 1
 
 struct channel_message;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The message queues, for messages*.c and peers.c. Every queued message is in a queue, or is being
- * handled. */
+/* The message queues, for messages*.c and peers.c. A message is in one queue, or being handled. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -103,8 +102,7 @@ struct messages {
     uint64_t deaf_until; /* messages to connections are not taken until then, monotonic ms */
 };
 
-/* messages_queue.c: Creates a message, with a copy of n bytes or the shared bytes; NULL without
- * memory. */
+/* messages_queue.c: Creates a message, with copied or shared bytes; NULL without memory. */
 struct queued_message *message_create(struct worker *worker, const struct message_head *head,
     const void *p, size_t n, struct message_bytes *shared);
 void message_free(struct worker *worker, struct queued_message *message);
@@ -126,8 +124,7 @@ void messages_answered(struct worker *worker, const struct message_head *reply, 
 void messages_report_decided(struct worker *worker);
 void messages_check_unanswered(const struct messages *messages);
 
-/* peers.c: Sends a message or reply to any worker, and takes ownership; false when freed for want
- * of memory or room. */
+/* peers.c: Sends a message or reply, and takes ownership; false when freed for want of room. */
 bool peers_send(struct worker *worker, struct queued_message *message);
 /* Finds or makes the peer of an incarnation; NULL without memory, or with too many peers. */
 struct peer *peers_get(struct worker *worker, uint32_t incarnation);

@@ -196,8 +196,7 @@ void messages_answered(struct worker *worker, const struct message_head *reply, 
         worker, unanswered, guessed ? FB_MESSAGE_UNKNOWN : (fb_outcome)reply->outcome, guessed);
 }
 
-/* Reports in the order of sending. Messages that are sent meanwhile wait for the next turn: a
- * protocol could send for ever. */
+/* Reports in the order of sending. Messages sent meanwhile wait: a protocol could send for ever. */
 void messages_report_decided(struct worker *worker)
 {
     struct messages *messages = worker->messages;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receives and answers messages, from the inbox and the local queue; opens and closes both.
- *
- * The inbox is a socket of packets, made by the master on the first request of another worker.
+/* Receives and answers messages, from the inbox and the local queue; opens and closes both. The
+ * inbox is a socket of packets, made by the master on the first request of another worker.
  * Packets are input, because any worker can send anything there, or shut the socket down. A
- * reference reaches connections of the sender's own protocol, and of protocols that take messages
- * of others. */
+ * reference reaches connections of the sender's own protocol, and of protocols that take
+ * messages of others. */
 #include "base/check.h"
 #include "os/descriptor.h"
 #include "os/sockets.h"
@@ -115,26 +114,18 @@ static uint64_t find_protocols(struct worker *worker, fb_bytes marks)
     return found;
 }
 
-/* Whether protocols have still to be told about the worker's end. */
-static bool worker_is_going(struct messages *messages, uint32_t incarnation)
-{
-    const struct peer *peer;
-
-    TAILQ_FOREACH (peer, &messages->gone, link)
-        if (peer->incarnation == incarnation)
-            return true;
-    return false;
-}
-
 static void receive_greeting(struct worker *worker, fb_ref from, fb_bytes marks)
 {
     uint64_t protocols = find_protocols(worker, marks), came;
+    uint32_t incarnation = references_incarnation(from);
     struct peer *peer;
 
-    if (protocols == 0 || worker->phase >= WORKER_ENDING ||
-        worker_is_going(worker->messages, references_incarnation(from)))
+    TAILQ_FOREACH (peer, &worker->messages->gone, link)
+        if (peer->incarnation == incarnation) /* the end is still to be told */
+            return;
+    if (protocols == 0 || worker->phase >= WORKER_ENDING)
         return;
-    peer = peers_get(worker, references_incarnation(from));
+    peer = peers_get(worker, incarnation);
     if (peer == NULL) {
         log_write(&worker->log, LEVEL_CRIT, errno, "no memory for another worker");
         return;

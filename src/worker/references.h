@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* References of connections and of workers, the same in every worker: from the highest bits the
- * incarnation of a worker's slot, and a name.
- *
- * A worker's name is the rest of its serial, so that 2^32 lives of a slot differ. A connection has
- * a greater name, which cannot be guessed. A reference without a target is old, or a guess. */
+ * incarnation of a worker's slot, and a name. A worker's name is the rest of its serial, so that
+ * 2^32 lives of a slot differ. A connection has a greater name, which cannot be guessed. A
+ * reference without a target is old, or a guess. */
 #pragma once
 
 #include "worker/worker.h"

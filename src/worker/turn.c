@@ -4,7 +4,6 @@
 #include "session/idle.h"
 #include "session/log.h"
 #include "worker/accept_pass.h"
-#include "worker/jobs.h"
 #include "worker/messages.h"
 #include "worker/worker.h"
 
@@ -79,10 +78,11 @@ void worker_turn(struct worker *worker)
     heartbeat_end_wait(heartbeat);
 
     /* under the mutex connections are only accepted: their sessions begin in the normal queue */
-    if (acceptors_hold_mutex(accept))
+    if (accept->sharing == SHARING_MUTEX && acceptors_hold_mutex(accept)) {
         loop_run(loop, QUEUE_ACCEPT);
-    if (acceptors_hold_mutex(accept)) /* unless another worker has taken it */
-        accept_after(worker);
+        if (acceptors_hold_mutex(accept)) /* unless another worker has taken it */
+            accept_after(worker);
+    }
     timers_run(&loop->timers);
     loop_run(loop, QUEUE_NORMAL);
     /* without the mutex clients come last, after others have left room */

@@ -126,21 +126,16 @@ static int watch_source(struct fb_watch *watch, unsigned events)
 /* Gives the watch a source and watches the source; on failure an errno, without a source. */
 static int make_watch_source(struct fb_watch *watch, unsigned events)
 {
-    struct loop *loop = loop_of(watch);
-    struct source *source = source_get(&loop->sources);
     int error;
 
-    if (source == NULL)
+    watch->source = worker_source(watch->handle->worker, watch->fd, &watch_ops);
+    if (watch->source == NULL)
         return EMFILE;
-    source->fd = watch->fd;
-    source->level = true;
-    source->ops = &watch_ops;
-    source->io = &io_socket;
-    watch->source = source;
+    watch->source->level = true;
     if (watch_source(watch, events) == 0)
         return 0;
     error = errno;
-    source_detach(loop, source);
+    source_detach(loop_of(watch), watch->source);
     watch->source = NULL;
     return error;
 }

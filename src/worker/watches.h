@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protocols' watched descriptors on the worker's loop (fb_watch_fd()).
- *
- * Finds descriptors closed while watched; never reads, writes or closes descriptors. A descriptor
- * has at most a single watch, and a watch has a source until the descriptor is found closed. */
+/* Protocols' watched descriptors on the worker's loop (fb_watch_fd()). Finds descriptors closed
+ * while watched; never reads, writes or closes descriptors. A descriptor has at most a single
+ * watch, and a watch has a source until the descriptor is found closed. */
 #pragma once
 
 #include <bsd/sys/queue.h>

@@ -17,7 +17,6 @@
 #include "upstream/queue.h"
 #include "upstream/refresh.h"
 #include "worker/accept.h"
-#include "worker/jobs.h"
 #include "worker/messages.h"
 
 #include <assert.h>

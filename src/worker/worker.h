@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker: one event loop and its sessions, from the fork to the exit code.
- *
- * The struct below is the state of all files of worker/. The phase only goes forward, by
- * worker_set_phase(). No file here opens a path or starts a process. */
+/* A worker: one event loop and its sessions, from the fork to the exit code. The phase only goes
+ * forward, by worker_set_phase(). No file of worker/ opens a path or starts a process. */
 #pragma once
 
 #include "os/memory.h"
