@@ -17,7 +17,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Clients accepted in one go, so that other events get time; in a rescan: beyond any backlog. */
+/* Clients accepted in an event, so that a flood leaves time; in a rescan: beyond any backlog. */
 #define BATCH_MAX 64
 #define RESCAN_MAX 65536
 /* After this many events in a row without a client a unix socket is looked at: after a shutdown()

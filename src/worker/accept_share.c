@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compares published loads. A worker publishes its own count before it reads the siblings'. */
+/* Compares published loads. A worker publishes its own count before reading the siblings'. */
 #include "worker/accept_share.h"
 
 #include <assert.h>

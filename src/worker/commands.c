@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Limit of messages received in one go, before other events run. */
+/* Limit of messages of the master in a turn, before events of clients run. */
 #define MESSAGES_A_TURN 64
 
 static void begin_drain(struct worker *worker)
