@@ -32,17 +32,10 @@ static bool prepare_message(struct fb_worker *handle, const struct message_head 
     struct message_queue *queue)
 {
     struct queued_message *message = message_create(handle->worker, head, p, n, shared);
-    struct unanswered values = {
-        .number = head->number,
-        .from = head->from,
-        .to = head->to,
-        .protocol = handle->index,
-        .is_unheard = is_unheard,
-    };
 
     if (message == NULL)
         return false;
-    message->unanswered = messages_await(handle->worker, &values);
+    message->unanswered = messages_await(handle->worker, head, handle->index, is_unheard);
     STAILQ_INSERT_TAIL(queue, message, link);
     return message->unanswered != NULL;
 }
@@ -130,9 +123,7 @@ static int prepare_messages(struct fb_worker *from, struct message_head *head,
 /* Reports a message without receivers as handled; 1, or -1 without memory. */
 static int send_none(struct fb_worker *from, const struct message_head *head)
 {
-    struct unanswered *unanswered = messages_await(
-        from->worker, &(struct unanswered) {
-                          .number = head->number, .from = head->from, .protocol = from->index });
+    struct unanswered *unanswered = messages_await(from->worker, head, from->index, false);
 
     if (unanswered == NULL)
         return -1;

@@ -110,8 +110,9 @@ void message_free(struct worker *worker, struct queued_message *message);
 struct queued_message *message_take(struct message_queue *queue);
 void messages_free(struct worker *worker, struct message_queue *queue);
 void messages_post_local(struct worker *worker);
-/* Adds a sent message without an outcome; NULL without memory. */
-struct unanswered *messages_await(struct worker *worker, const struct unanswered *values);
+/* Adds a message of the protocol with this index, without an outcome; NULL without memory. */
+struct unanswered *messages_await(
+    struct worker *worker, const struct message_head *head, unsigned protocol, bool is_unheard);
 void messages_await_not(struct worker *worker, struct unanswered *unanswered);
 /* Decides an outcome here, because no sibling will. */
 void messages_decide(struct worker *worker, struct unanswered *unanswered, fb_outcome outcome);

@@ -78,13 +78,20 @@ static int compare_unanswered(const struct unanswered *a, const struct unanswere
 RB_GENERATE_INTERNAL(
     unanswered_tree, unanswered, node, compare_unanswered, static __attribute__((unused)))
 
-struct unanswered *messages_await(struct worker *worker, const struct unanswered *values)
+struct unanswered *messages_await(
+    struct worker *worker, const struct message_head *head, unsigned protocol, bool is_unheard)
 {
     struct unanswered *unanswered = memory_alloc(worker->stream.net.memory, sizeof(*unanswered));
 
     if (unanswered == NULL)
         return NULL;
-    *unanswered = *values;
+    *unanswered = (struct unanswered) {
+        .number = head->number,
+        .from = head->from,
+        .to = head->to,
+        .protocol = protocol,
+        .is_unheard = is_unheard,
+    };
     RB_INSERT(unanswered_tree, &worker->messages->unanswered, unanswered);
     return unanswered;
 }
@@ -164,20 +171,19 @@ static void report_to_conn(struct fb_conn *conn, const struct fb_answer *answer,
 static void report_message_outcome(
     struct worker *worker, struct unanswered *unanswered, fb_outcome outcome, bool guessed)
 {
-    bool had_none = unanswered->is_unheard && outcome == FB_MESSAGE_UNKNOWN;
-    fb_ref from = unanswered->from;
-    unsigned protocol = unanswered->protocol;
+    const struct unanswered sent = *unanswered;
+    bool had_none = sent.is_unheard && outcome == FB_MESSAGE_UNKNOWN;
     struct fb_answer answer = {
-        .message = unanswered->number,
-        .to = had_none ? 0 : unanswered->to,
+        .message = sent.number,
+        .to = had_none ? 0 : sent.to,
         .outcome = had_none ? FB_MESSAGE_HANDLED : outcome,
     };
     struct fb_conn *conn;
 
     messages_await_not(worker, unanswered);
-    if (references_is_worker(from))
-        report_to_worker(worker, protocol, &answer);
-    else if ((conn = references_find(worker, from)) != NULL)
+    if (references_is_worker(sent.from))
+        report_to_worker(worker, sent.protocol, &answer);
+    else if ((conn = references_find(worker, sent.from)) != NULL)
         report_to_conn(conn, &answer, guessed);
 }
 
