@@ -172,7 +172,7 @@ fb_ref fb_ref_of(fb_conn *conn)
 fb_conn *fb_find(fb_worker *worker, fb_ref ref)
 {
     assert(role_is(ROLE_WORKER));
-    return references_find_for(worker, ref);
+    return messages_find_conn(worker, ref);
 }
 
 uint64_t fb_send_message(fb_conn *from, fb_ref to, const void *p, size_t n)

@@ -39,6 +39,8 @@ void messages_open_inbox(struct worker *worker, struct channel_message *message)
 /* Closes queues and inbox; waiting messages are freed unsent. */
 void messages_done(struct worker *worker);
 void messages_check(const struct worker *worker);
+/* Finds a connection of this protocol, see fb_find(); NULL for a foreign protocol's, too. */
+struct fb_conn *messages_find_conn(struct fb_worker *handle, fb_ref ref);
 
 /* peers.c: Takes the descriptor of a worker's inbox from the master, and sends the queue. */
 void peers_open(struct worker *worker, struct channel_message *message);

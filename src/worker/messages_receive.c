@@ -22,11 +22,65 @@
 /* Time without messages to connections, after too many guesses. */
 #define DEAF_MS 1000
 
+/* Rate of guesses that are answered, and interval of log lines about guesses. */
+static const struct token_rate guess_rate = { .burst = 1024, .per_second = 250 };
+#define GUESSES_SAY_MS 1000
+
+static_assert(
+    SESSION_NAME_LEAST >= UINT64_C(1) << REFERENCES_SERIAL_HIGH_BITS, "no name is a worker's too");
+static_assert(SESSION_NAME_BITS == REFERENCES_NAME_BITS, "a name fits into a reference");
+
 /* A packet, with a byte for the detection of longer packets. */
 struct packet {
     struct message_head head;
     uint8_t bytes[FB_MESSAGE_MAX + 1];
 };
+
+/* ---- References ---- */
+
+/* Whether a connection is reached from the protocol with this mark. */
+static bool takes_messages_of(
+    const struct fb_conn *conn, const struct worker *worker, uint64_t mark)
+{
+    const struct server *server = session_server_of(conn);
+
+    return worker->protocols[server->protocol_index].mark == mark ||
+           (server->protocol->flags & FB_TAKES_FOREIGN) != 0;
+}
+
+/* Whether a reference without a connection was never given out. */
+static bool reference_is_guess(struct worker *worker, fb_ref ref)
+{
+    return references_incarnation(ref) == references_own(worker) && !references_is_worker(ref) &&
+           !session_name_was_given(&worker->stream, REFERENCES_NAME(ref));
+}
+
+/* Counts and logs a guess; false after too many: guesses are not to be answered for a while. */
+static bool note_guess(struct worker *worker)
+{
+    struct messages *messages = worker->messages;
+    uint64_t now = worker->stream.net.loop.clock.mono_ms;
+
+    if (messages == NULL) /* no reference was given out: there is nothing to find */
+        return true;
+    messages->guess_n++;
+    if (messages->guess_told_ms == 0 || now - messages->guess_told_ms >= GUESSES_SAY_MS) {
+        log_write(&worker->log, LEVEL_WARN, 0,
+            "references were used that were never given out, %u in all", messages->guess_n);
+        messages->guess_told_ms = now;
+    }
+    return token_bucket_take(&messages->guesses, &guess_rate, now);
+}
+
+struct fb_conn *messages_find_conn(struct fb_worker *handle, fb_ref ref)
+{
+    struct worker *worker = worker_of(handle);
+    struct fb_conn *conn = references_find(worker, ref);
+
+    if (conn == NULL && reference_is_guess(worker, ref))
+        note_guess(worker);
+    return conn != NULL && takes_messages_of(conn, worker, handle->mark) ? conn : NULL;
+}
 
 /* ---- Messages ---- */
 
@@ -40,12 +94,12 @@ static uint64_t receive_for_conn(
 
     if (now < worker->messages->deaf_until)
         return FB_MESSAGE_BUSY;
-    if (conn == NULL && references_is_guess(worker, head->to)) {
-        if (!references_note_guess(worker))
+    if (conn == NULL && reference_is_guess(worker, head->to)) {
+        if (!note_guess(worker))
             worker->messages->deaf_until = now + DEAF_MS;
         return MESSAGE_IS_GUESS;
     }
-    if (conn == NULL || !conn_is_active(conn) || !references_takes(conn, worker, head->protocol))
+    if (conn == NULL || !conn_is_active(conn) || !takes_messages_of(conn, worker, head->protocol))
         return FB_MESSAGE_UNKNOWN;
     if (conn->pipe != NULL || !SESSION_HAS(session_ops_of(conn), message))
         return FB_MESSAGE_DECLINED;

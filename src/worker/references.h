@@ -5,6 +5,7 @@
  * reference without a target is old, or a guess. */
 #pragma once
 
+#include "session/use.h"
 #include "worker/worker.h"
 
 #define REFERENCES_NAME_BITS (64 - INCARNATION_BITS)
@@ -41,12 +42,9 @@ static inline fb_ref references_own_worker(const struct worker *worker)
 }
 
 /* Finds a living connection of the worker, or NULL. */
-struct fb_conn *references_find(struct worker *worker, fb_ref ref);
-/* Finds a connection of this protocol, see fb_find(); NULL for a foreign protocol's, too. */
-struct fb_conn *references_find_for(struct fb_worker *handle, fb_ref ref);
-/* Whether a connection is reached from the protocol with this mark. */
-bool references_takes(const struct fb_conn *conn, const struct worker *worker, uint64_t mark);
-/* Whether a reference without a connection was never given out. */
-bool references_is_guess(struct worker *worker, fb_ref ref);
-/* Counts and logs a guess; false after too many: guesses are not to be answered for a while. */
-bool references_note_guess(struct worker *worker);
+static inline struct fb_conn *references_find(struct worker *worker, fb_ref ref)
+{
+    if (references_incarnation(ref) != references_own(worker))
+        return NULL;
+    return session_find(&worker->stream, REFERENCES_NAME(ref));
+}
