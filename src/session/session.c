@@ -130,16 +130,17 @@ static ALWAYS_INLINE bool admit_client(struct fb_conn *conn)
         return false;
     }
     conn_debug(conn, "opened for \"%s\"", server->protocol->name);
-    if (!stream_alloc_state(conn, server)) {
+    if (server->protocol->conn_state > 0 && !stream_alloc_state(conn, server)) {
         conn_log(
             conn, LEVEL_CRIT, errno, "no memory for the state of \"%s\"", server->protocol->name);
         conn_fail(conn, FB_NO_MEMORY);
         return false;
     }
-    if (server->settings.receive_timeout > 0)
+    if (server->settings.receive_timeout > 0) {
         session_receive_set(conn, (uint64_t)server->settings.receive_timeout);
-    if (!conn_is_active(conn)) /* the protocol does not know of it */
-        return false;
+        if (!conn_is_active(conn)) /* the protocol does not know of it */
+            return false;
+    }
     if (server->settings.first_byte_timeout > 0)
         session_set_phase(conn, SESSION_AWAITED); /* the time begins behind `opened` */
     else
@@ -169,9 +170,9 @@ static inline void open_session(struct fb_conn *conn)
 static void session_opened(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_NEW);
-    if (unlikely(session_use_of(conn) != NULL))
-        session_reads_release(session_use_of(conn));
     if (conn->outgoing) {
+        if (session_use_of(conn) != NULL) /* its own calls were possible since the connect */
+            session_reads_release(session_use_of(conn));
         session_become_active(conn); /* the timer was the connect's */
     } else {
         CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */

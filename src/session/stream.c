@@ -107,9 +107,7 @@ bool stream_alloc_state(struct fb_conn *conn, const struct server *server)
     struct stream_slab *slab = &stream->slabs[server->protocol_index];
     size_t state = server->protocol->conn_state;
 
-    assert(server->protocol_index < STREAM_PROTOCOLS_MAX && conn->state == NULL);
-    if (state == 0)
-        return true;
+    assert(server->protocol_index < STREAM_PROTOCOLS_MAX && conn->state == NULL && state > 0);
     if (unlikely(slab->base == NULL) && !map_slab(stream, slab, state))
         return false;
     conn->state =
