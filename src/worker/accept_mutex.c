@@ -36,23 +36,19 @@ static bool is_same_slot(struct slot_id a, struct slot_id b)
     return a.slot == b.slot && a.serial == b.serial;
 }
 
-/* Takes the mutex from `owner`, 0 for a free mutex, for one turn. */
-static bool take_mutex(struct accept_mutex *mutex, uint64_t owner, uint64_t now)
+/* Takes the mutex from `owner`, 0 for a free mutex, for one turn. Reports damage, but not more
+ * often than once in the bound. */
+static enum accept_mutex_status take_mutex(
+    struct accept_mutex *mutex, uint64_t owner, bool damaged, uint64_t now)
 {
     uint64_t word = shm_lock_word(mutex->id, ++mutex->turn);
 
     if (word == owner) /* somebody has written it before us */
         word = shm_lock_word(mutex->id, ++mutex->turn);
     if (!shm_lock_take(mutex->lock, owner, word))
-        return false;
+        return ACCEPT_MUTEX_BUSY;
     mutex->word = mutex->seen = word; /* the next holder's was not seen before */
     mutex->taken_ms = now;
-    return true;
-}
-
-/* The mutex was taken. Reports damage, but not more often than once in the bound. */
-static enum accept_mutex_status acquired(struct accept_mutex *mutex, bool damaged, uint64_t now)
-{
     if (mutex->robbed >= ROBBED_MOST) {
         mutex->robbed = 0;
         damaged = true;
@@ -85,12 +81,13 @@ enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t n
 {
     uint64_t owner = shm_lock_owner(mutex->lock);
     struct slot_id holder = shm_lock_id(owner);
+    bool is_forged = owner != 0 && is_same_slot(holder, mutex->id); /* our name without a turn */
+    enum accept_mutex_status status = ACCEPT_MUTEX_BUSY;
 
-    if (owner == 0 && !leaves && take_mutex(mutex, 0, now))
-        return acquired(mutex, false, now);
-    /* forged: this worker's name without a turn */
-    if (owner != 0 && is_same_slot(holder, mutex->id) && take_mutex(mutex, owner, now))
-        return acquired(mutex, true, now);
+    if (is_forged || (owner == 0 && !leaves))
+        status = take_mutex(mutex, owner, is_forged, now);
+    if (status != ACCEPT_MUTEX_BUSY)
+        return status;
     /* a sibling holds the mutex, or the mutex is to be left to siblings */
     if (owner != mutex->seen)
         mutex->since_ms = now;
@@ -99,14 +96,14 @@ enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t n
         mutex->rival_ms = now;
     mutex->rival = holder;
     /* the master frees the slot of a dead worker after its mutex: the owner is made up */
-    if (owner != 0 && !slot_is_used(mutex->shared, holder) && take_mutex(mutex, owner, now))
-        return acquired(mutex, true, now);
-    return time_left(mutex, now) == 0 ? ACCEPT_MUTEX_DUE : ACCEPT_MUTEX_BUSY;
+    if (owner != 0 && !slot_is_used(mutex->shared, holder))
+        status = take_mutex(mutex, owner, true, now);
+    return status == ACCEPT_MUTEX_BUSY && time_left(mutex, now) == 0 ? ACCEPT_MUTEX_DUE : status;
 }
 
 enum accept_mutex_status accept_mutex_rob(struct accept_mutex *mutex, uint64_t now)
 {
-    return take_mutex(mutex, mutex->seen, now) ? acquired(mutex, false, now) : ACCEPT_MUTEX_BUSY;
+    return take_mutex(mutex, mutex->seen, false, now);
 }
 
 /* Only a worker breaking the rules takes turns that have just begun, but by chance. */

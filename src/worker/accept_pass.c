@@ -38,6 +38,8 @@ static void set_passing(struct acceptors *accept, enum accept_passing passing)
 
 static void wake_worker(struct worker *worker, int fd, uint32_t to)
 {
+    if (to == SHARE_NOBODY)
+        return;
     accept_share_publish_pass(&worker->accept.share, fd, to);
     bells_ring(worker->heritage->bells, to);
 }
@@ -62,8 +64,7 @@ static void leave_to(struct worker *worker, struct acceptor *acceptor, uint32_t 
         acceptor_change(worker, acceptor, ACCEPTOR_YIELDED);
         fd = accept->yielded_n == 1 ? acceptor->source.fd : SHARE_ANY;
     }
-    if (to != SHARE_NOBODY)
-        wake_worker(worker, fd, to);
+    wake_worker(worker, fd, to);
 }
 
 /* Does so for a while: with a wake-up, or (SHARE_NOBODY) for the workers that wait there. */
@@ -229,14 +230,8 @@ bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor)
 
 void accept_wake_another(struct worker *worker, int fd)
 {
-    struct acceptors *accept = &worker->accept;
-    uint32_t to;
-
-    if (accept->bell == NULL)
-        return;
-    to = accept_share_find_least(&accept->share);
-    if (to != SHARE_NOBODY)
-        wake_worker(worker, fd, to);
+    if (worker->accept.bell != NULL)
+        wake_worker(worker, fd, accept_share_find_least(&worker->accept.share));
 }
 
 /* ---- Turns of the accept mutex ---- */

@@ -11,7 +11,7 @@
 struct share_peer {
     uint64_t heartbeat; /* latest */
     uint32_t slot;
-    bool silent; /* has not turned since it was woken */
+    bool silent; /* without a turn since its wake-up */
 };
 
 struct accept_share {
@@ -31,7 +31,7 @@ struct accept_share {
 enum share_verdict {
     SHARE_FAIR,  /* others have about as many */
     SHARE_YIELD, /* above the mean: a worker that waits as well should come first */
-    SHARE_ASIDE, /* as SHARE_YIELD, and the listener is to be left to siblings for a while */
+    SHARE_ASIDE, /* SHARE_YIELD, with the listener left to siblings for a while */
     SHARE_PASS,  /* too many: the worker with the fewest is to be woken */
 };
 

@@ -55,7 +55,7 @@ enum accept_phase {
 /* Watchers of the shared listeners. */
 enum accept_sharing {
     SHARING_NONE,      /* a worker without others */
-    SHARING_ALL,       /* all workers, all woken by a client */
+    SHARING_ALL,       /* every worker; a client wakes them all */
     SHARING_MUTEX,     /* the holder of the accept mutex */
     SHARING_EXCLUSIVE, /* workers of which the kernel wakes one */
 };

@@ -25,6 +25,6 @@ struct map_watches {
 int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on);
 /* Wakes the workers awaiting the latest change. */
 void map_watch_ring(struct worker *worker, struct fb_map *map);
-/* Has the loop look for changes, once the worker's bell has rung. */
+/* Makes the loop look for changes, once the worker's bell has rung. */
 void map_watch_look(struct worker *worker);
 void map_watch_done(struct worker *worker);

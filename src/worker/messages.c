@@ -99,11 +99,12 @@ uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void
     return number;
 }
 
-/* Adds a message for each worker with the protocol, also before the worker has greeted back; the
- * number of receivers, or -1 without memory. */
+/* Adds a message for each worker with the protocol, also before the worker has greeted back; a
+ * message without receivers is handled. The number of answers, or -1 without memory. */
 static int prepare_messages(struct fb_worker *from, struct message_head *head,
     struct message_bytes *shared, size_t n, struct message_queue *queue)
 {
+    struct unanswered *unanswered;
     struct peer *peer;
     int receiver_n = 0;
 
@@ -117,14 +118,9 @@ static int prepare_messages(struct fb_worker *from, struct message_head *head,
             return -1;
         receiver_n++;
     }
-    return receiver_n;
-}
-
-/* Reports a message without receivers as handled; 1, or -1 without memory. */
-static int send_none(struct fb_worker *from, const struct message_head *head)
-{
-    struct unanswered *unanswered = messages_await(from->worker, head, from->index, false);
-
+    if (receiver_n > 0)
+        return receiver_n;
+    unanswered = messages_await(from->worker, head, from->index, false);
     if (unanswered == NULL)
         return -1;
     messages_decide(from->worker, unanswered, FB_MESSAGE_HANDLED);
@@ -150,8 +146,6 @@ uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n)
         memcpy(shared->bytes, p, n);
     head.number = ++worker->messages->last_number;
     answer_n = prepare_messages(from, &head, shared, n, &queue);
-    if (answer_n == 0)
-        answer_n = send_none(from, &head);
     sends = answer_n > 0 && answer_n <= most;
     if (sends)
         from->unanswered += (unsigned)answer_n;
@@ -161,9 +155,13 @@ uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n)
     return sends ? head.number : 0;
 }
 
-bool messages_are_unsent(const struct worker *worker)
+bool messages_are_under_way(const struct worker *worker)
 {
-    return worker->messages != NULL && worker->messages->queued_n > 0;
+    bool any = worker->messages != NULL && worker->messages->queued_n > 0;
+
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+        any = any || worker->protocols[i].unanswered > 0;
+    return any;
 }
 
 /* ---- Greetings ---- */

@@ -25,8 +25,8 @@ uint64_t messages_send(
     struct worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n);
 uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void *p, size_t n);
 uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n);
-/* Whether messages or replies wait to be sent to other workers. */
-bool messages_are_unsent(const struct worker *worker);
+/* Whether messages are unsent, or protocols await outcomes and may then send more. */
+bool messages_are_under_way(const struct worker *worker);
 /* Greets all siblings, where a protocol has callbacks for workers; -1 after an emerg line. */
 int messages_greet_all(struct worker *worker);
 /* Greets a worker of another master process. */

@@ -365,7 +365,7 @@ static void run_local(struct loop *loop, struct source *source)
         read_inbox(worker, REPLIES_MAX);
     peers_take_again(worker);
     messages_report_decided(worker);
-    if (!messages->short_of_memory) /* else more messages may wait in the inbox */
+    if (!messages->short_of_memory) /* more messages may wait in the inbox otherwise */
         tell_gone(worker);
 }
 

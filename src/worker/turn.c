@@ -96,23 +96,13 @@ void worker_turn(struct worker *worker)
         worker_set_phase(worker, WORKER_ENDING);
 }
 
-/* Whether messages are unsent, or protocols await outcomes and may then send more. */
-static bool has_to_send(const struct worker *worker)
-{
-    bool sends = messages_are_unsent(worker);
-
-    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
-        sends = sends || worker->protocols[i].unanswered > 0;
-    return sends;
-}
-
 static void others_expired(struct loop *loop, struct timer *timer)
 {
     struct worker *worker = worker_of_loop(loop);
 
     assert(timer == &worker->others && worker->phase >= WORKER_DRAINING);
     worker->others_passed = true;
-    if (has_to_send(worker))
+    if (messages_are_under_way(worker))
         log_write(&worker->log, LEVEL_WARN, 0,
             "other workers have not answered all messages within %d s, which are not waited for",
             OTHERS_MS / 1000);
@@ -125,7 +115,7 @@ bool worker_has_ended(struct worker *worker)
     if (!session_is_drained(&worker->stream) || jobs_busy(worker) > 0 ||
         !STAILQ_EMPTY(&worker->posts.queue))
         return false;
-    if (!has_to_send(worker) || worker->shutdown_passed || worker->others_passed)
+    if (!messages_are_under_way(worker) || worker->shutdown_passed || worker->others_passed)
         return true;
     worker->others.expired = others_expired;
     if (!timer_is_set(&worker->others))

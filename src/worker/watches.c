@@ -148,7 +148,7 @@ static int check_descriptor(struct worker *worker, int fd, struct stat *status)
     if (fstat(fd, status) == -1)
         return errno;
     if (S_ISREG(status->st_mode) || S_ISDIR(status->st_mode) || S_ISBLK(status->st_mode))
-        return EPERM; /* as epoll; poll() would always be ready */
+        return EPERM; /* epoll's refusal; poll() would always be ready */
     watch = watches_find(worker, fd);
     if (watch != NULL && !lose_closed(watch))
         return EEXIST;

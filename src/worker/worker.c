@@ -288,18 +288,6 @@ static void log_due(struct loop *loop, struct timer *timer)
     log_report_suppressed(&worker_of_loop(loop)->log, false);
 }
 
-static void limit_log(struct worker *worker)
-{
-    const struct core_settings *core = &worker->cycle->core;
-
-    assert(worker->log.limit == NULL && core->log_burst >= 0);
-    worker->log_due.expired = worker->log_repair.expired = log_due;
-    if (core->log_burst == 0)
-        return;
-    log_limit_init(&worker->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
-    worker->log.limit = &worker->log_limit;
-}
-
 /* Reconnects broken logs, or has the master do so; sets the timer for held-back lines. */
 static void tend_log(struct worker *worker)
 {
@@ -339,9 +327,15 @@ void worker_run(struct worker *worker)
 /* Serves; the exit code. */
 static int serve_clients(struct worker *worker)
 {
+    const struct core_settings *core = &worker->cycle->core;
     struct net *net = &worker->stream.net;
 
-    limit_log(worker);
+    assert(worker->log.limit == NULL && core->log_burst >= 0);
+    worker->log_due.expired = worker->log_repair.expired = log_due;
+    if (core->log_burst > 0) {
+        log_limit_init(&worker->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
+        worker->log.limit = &worker->log_limit;
+    }
     if (worker->role == ROLE_WORKER) {
         channel_end_send(&worker->to_master, MESSAGE_READY);
     } else {
