@@ -145,13 +145,8 @@ static void flush_resolutions(struct names *names)
 /* Names of groups are for a helper process, if any. */
 static unsigned users_of(const struct worker *worker)
 {
-    static const unsigned users[] = {
-        [TASK_SERVE] = NAMES_OF_SESSIONS,
-        [TASK_ASK] = NAMES_OF_GROUPS,
-        [TASK_ALL] = NAMES_OF_SESSIONS | NAMES_OF_GROUPS,
-    };
-
-    return users[worker->heritage->task];
+    return (worker->heritage->task != TASK_ASK ? NAMES_OF_SESSIONS : 0) |
+           (worker->heritage->task != TASK_SERVE ? NAMES_OF_GROUPS : 0);
 }
 
 unsigned worker_names_slots(const struct worker *worker)

@@ -66,20 +66,19 @@ static bool lose_closed(struct fb_watch *watch)
 
 /* ---- Events ---- */
 
-/* Takes the direction's event, and returns the event's bit if running or posted. */
-static unsigned take_event(
-    struct loop *loop, struct source *source, enum event_direction direction, bool runs)
+/* Takes the direction's event, and returns the event's bit if reported: running or posted. */
+static unsigned take_event(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct event *event = &source->events[direction];
+    bool is_reported = event->ready && event->armed;
 
     event->ready = false;
-    if (!runs && event->queue == QUEUE_NONE)
-        return 0;
     loop_unpost(loop, event);
-    return direction == EVENT_READ ? FB_WATCH_READ : FB_WATCH_WRITE;
+    return !is_reported ? 0 : direction == EVENT_READ ? FB_WATCH_READ : FB_WATCH_WRITE;
 }
 
-static void run_watch(struct loop *loop, struct source *source, enum event_direction direction)
+/* Runs both directions at once. */
+static void run_watch(struct loop *loop, struct source *source)
 {
     struct worker *worker = worker_of_loop(loop);
     const int fd = source->fd;
@@ -89,8 +88,8 @@ static void run_watch(struct loop *loop, struct source *source, enum event_direc
 
     CHECK_KIND(watch, WATCH_KIND);
     assert(watch->source == source);
-    events = take_event(loop, source, EVENT_READ, direction == EVENT_READ) |
-             take_event(loop, source, EVENT_WRITE, direction == EVENT_WRITE);
+    events = take_event(loop, source, EVENT_READ) | take_event(loop, source, EVENT_WRITE);
+    assert(events != 0);
     /* the mechanism would ask the kernel about the number of a closed descriptor for ever */
     if (asks && lose_closed(watch))
         return;
@@ -101,18 +100,8 @@ static void run_watch(struct loop *loop, struct source *source, enum event_direc
     net_flush(&worker->stream.net);
 }
 
-static void run_watch_read(struct loop *loop, struct source *source)
-{
-    run_watch(loop, source, EVENT_READ);
-}
-
-static void run_watch_write(struct loop *loop, struct source *source)
-{
-    run_watch(loop, source, EVENT_WRITE);
-}
-
 static const struct source_ops watch_ops = {
-    .run = { [EVENT_READ] = run_watch_read, [EVENT_WRITE] = run_watch_write },
+    .run = { [EVENT_READ] = run_watch, [EVENT_WRITE] = run_watch },
 };
 
 /* ---- Watches ---- */

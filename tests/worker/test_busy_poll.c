@@ -247,7 +247,7 @@ START_TEST(more_runnable_threads_than_processors_are_noticed)
     }
     ck_assert_int_ge(os_cpu_count_runnable(busy.load), 1); /* we are */
     busy.processors = 0;
-    while (busy.counted_ms == 0) { /* not counted while the thread has lost its processor */
+    while (busy.counted_ms == 0) { /* no count while the thread has lost its processor */
         now_ms += 100;
         ck_assert(busy_poll_is_wanted(&busy, now_ms));
     }

@@ -117,7 +117,7 @@ static void turn_until(struct fixture *fixture, const char *expected)
     ck_assert_str_eq(calls, expected);
 }
 
-/* Nothing comes while there is no memory, which is logged; then there is some again. */
+/* Messages wait while there is no memory, which is logged; then memory is there again. */
 static void turn_without_memory(struct fixture *fixture, const char *expected)
 {
     for (int i = 0; i < 10; i++) {
@@ -224,7 +224,7 @@ static unsigned count_asked(struct fixture *fixture)
     return n;
 }
 
-/* Whoever sends may invent the senders: the master is not asked for many of them at once. */
+/* Senders may be invented: the master is not asked for many of them at once. */
 START_TEST(few_inboxes_are_asked_for_at_once)
 {
     enum { MOST = 64, SENDERS = MOST + 2 }; /* ASKED_MAX */

@@ -398,7 +398,7 @@ START_TEST(who_has_few_free_slots_wakes_another)
     ck_assert_uint_eq(fixture->server.record.openings, 15);
     ck_assert_int_eq(fixture->listening[0]->listening, _i == 1);
     ck_assert_uint_eq(own->counters.n[COUNTER_PASSES], _i == 0);
-    fixture_turn_until_open(fixture, 16); /* nobody else has taken it */
+    fixture_turn_until_open(fixture, 16); /* no other worker has taken the client */
     fixture_stop(fixture);
 }
 END_TEST
