@@ -19,7 +19,7 @@
 /* How long until a full channel is tried again: the other end reads everything, unless stopped. */
 #define RETRY_MS 100
 
-/* Workers keep to half of this (worker/peers.c, worker/accept.c, CHANNEL_END_LIMITED_MS). */
+/* Workers keep to half of this (worker/siblings.c, worker/accept.c, CHANNEL_END_LIMITED_MS). */
 static const struct token_rate message_rate = { .burst = 4096, .per_second = 1000 };
 
 /* The part of a message that travels as bytes. */
