@@ -54,7 +54,7 @@ static void open_way(struct kit_worker *own, struct kit_worker *to, uint32_t inc
     if (way->fd != -1)
         close(way->fd);
     way->fd = ends[0];
-    send_order(own, MESSAGE_INBOX_OF_PEER, incarnation, ends[1]);
+    send_order(own, MESSAGE_SIBLING_INBOX, incarnation, ends[1]);
     close(ends[1]);
 }
 
@@ -67,7 +67,7 @@ static void give_inbox(struct kit_worker *own, uint32_t incarnation)
         open_way(own, to, incarnation);
         return;
     }
-    send_order(own, MESSAGE_PEER_GONE, incarnation, -1);
+    send_order(own, MESSAGE_SIBLING_GONE, incarnation, -1);
 }
 
 static void hear_worker(struct kit_worker *own)
@@ -91,7 +91,7 @@ void kit_master_tell_gone(fb_test *test, struct kit_worker *gone)
 
     KIT_FOREACH_ALIVE(own, test)
     if (own != gone && test->several)
-        send_order(own, MESSAGE_PEER_GONE, slot_incarnation(gone->heritage.slot), -1);
+        send_order(own, MESSAGE_SIBLING_GONE, slot_incarnation(gone->heritage.slot), -1);
 }
 
 /* Reports an event of a real descriptor, unless the handler has still to find the descriptor empty;
@@ -227,13 +227,14 @@ static bool carry_way(fb_test *test, unsigned from, unsigned to)
 static void apply_refusal(struct kit_worker *own, struct kit_worker *to)
 {
     bool busy = kit_way(own->test, own->number, to->number)->how == FB_TEST_BUSY;
-    struct peer *peer;
+    struct sibling *sibling;
 
     if (own->worker.messages == NULL || !to->alive)
         return;
-    TAILQ_FOREACH (peer, &own->worker.messages->peers, link)
-        if (peer->incarnation == slot_incarnation(to->heritage.slot))
-            peer->refuses = busy ? peer->refuses | PEER_IS_HELD : peer->refuses & ~PEER_IS_HELD;
+    TAILQ_FOREACH (sibling, &own->worker.messages->siblings, link)
+        if (sibling->incarnation == slot_incarnation(to->heritage.slot))
+            sibling->refuses =
+                busy ? sibling->refuses | SIBLING_IS_HELD : sibling->refuses & ~SIBLING_IS_HELD;
 }
 
 /* Carries messages; whether any has reached a receiver, or will by itself. */

@@ -87,7 +87,7 @@ static bool send_gone(struct pool_worker *worker)
     assert(pool->gone_n - outbox->gone <= POOL_GONE_MAX);
     for (; outbox->gone != pool->gone_n; outbox->gone++)
         if (!send_to_worker(
-                worker, MESSAGE_PEER_GONE, pool->gone[outbox->gone % POOL_GONE_MAX], -1))
+                worker, MESSAGE_SIBLING_GONE, pool->gone[outbox->gone % POOL_GONE_MAX], -1))
             return false;
     return true;
 }
@@ -118,7 +118,7 @@ static int find_own_inbox(struct pool *pool, uint32_t incarnation)
 static bool send_inbox_of(struct pool_worker *worker, uint32_t incarnation, int inbox)
 {
     return send_to_worker(
-        worker, inbox != -1 ? MESSAGE_INBOX_OF_PEER : MESSAGE_PEER_GONE, incarnation, inbox);
+        worker, inbox != -1 ? MESSAGE_SIBLING_INBOX : MESSAGE_SIBLING_GONE, incarnation, inbox);
 }
 
 /* Sends a worker the incarnations of the other master process; false: try again. */

@@ -26,8 +26,8 @@ enum channel_message_kind {
     MESSAGE_INBOX,           /* master: `fd` receives the messages of other workers */
     MESSAGE_INBOX_LOST,      /* worker: the inbox was shut down by another process */
     MESSAGE_INBOX_WANTED,    /* worker: send me the inbox of slot_incarnation() `argument` */
-    MESSAGE_INBOX_OF_PEER,   /* master: `fd` is the requested inbox */
-    MESSAGE_PEER_GONE,       /* master: the incarnation has ended, or has no inbox */
+    MESSAGE_SIBLING_INBOX,   /* master: `fd` is the requested inbox */
+    MESSAGE_SIBLING_GONE,    /* master: the incarnation has ended, or has no inbox */
     MESSAGE_MUTEX_DAMAGED,   /* worker: the accept mutex had an impossible owner */
     MESSAGE_MUTEX_OFF,       /* master: go on without the accept mutex */
     MESSAGE_LISTENER_BROKEN, /* worker: the listening socket `argument` was shut down */
@@ -39,7 +39,7 @@ enum channel_message_kind {
     MESSAGE_TRIM,            /* master: end idle sessions, as you drain */
 };
 
-/* In the argument of MESSAGE_PEER_GONE: the rest is a serial (shm/slot.h) and no incarnation. All
+/* In the argument of MESSAGE_SIBLING_GONE: the rest is a serial (shm/slot.h) and no incarnation. All
  * workers of the other master process with this or an earlier serial have gone. */
 #define CHANNEL_OTHERS_GONE (1u << 31)
 

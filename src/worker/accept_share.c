@@ -36,11 +36,11 @@ int accept_share_init(struct accept_share *share, struct shared *shared, struct 
         .shared = shared,
         .own_slot = id.slot % SLOT_MAX,
         .place = place,
-        .peer_n = n,
+        .sibling_n = n,
         .most = UINT32_MAX,
-        .peers = calloc(n, sizeof(share->peers[0])),
+        .siblings = calloc(n, sizeof(share->siblings[0])),
     };
-    if (share->peers == NULL)
+    if (share->siblings == NULL)
         return -1;
     share->own = shared_slot(shared, id);
     return 0;
@@ -49,8 +49,8 @@ int accept_share_init(struct accept_share *share, struct shared *shared, struct 
 void accept_share_done(struct accept_share *share)
 {
     accept_share_publish(share, SLOT_TAKES_NONE);
-    free(share->peers);
-    share->peers = NULL;
+    free(share->siblings);
+    share->siblings = NULL;
     share->own = NULL;
 }
 
@@ -58,7 +58,7 @@ static void look_at_slot(
     struct accept_share *share, struct look *look, uint32_t slot_number, uint32_t number)
 {
     const struct slot *slot = shared_slot_at(share->shared, slot_number);
-    struct share_peer *peer = &share->peers[number];
+    struct share_sibling *sibling = &share->siblings[number];
     uint64_t heartbeat = heartbeat_now(&slot->heartbeat);
     bool waits = heartbeat_callback(heartbeat) == CALLBACK_WAIT;
     uint64_t n = atomic_load_explicit(&slot->counters.n[COUNTER_ACTIVE], memory_order_relaxed);
@@ -68,9 +68,9 @@ static void look_at_slot(
     look->accepts += atomic_load_explicit(&slot->counters.n[COUNTER_ACCEPTS], memory_order_relaxed);
     if (takes == SLOT_TAKES_NONE)
         return;
-    if (peer->silent && peer->slot == slot_number && peer->heartbeat == heartbeat)
+    if (sibling->silent && sibling->slot == slot_number && sibling->heartbeat == heartbeat)
         return;
-    *peer = (struct share_peer) { .heartbeat = heartbeat, .slot = slot_number };
+    *sibling = (struct share_sibling) { .heartbeat = heartbeat, .slot = slot_number };
     look->n++;
     look->clients += clients;
     if (look->room && (takes != SLOT_TAKES || clients >= share->most))
@@ -91,7 +91,7 @@ static bool is_other(const struct accept_share *share, uint32_t i)
 
     return place >> PLACE_NUMBER_BITS == share->place >> PLACE_NUMBER_BITS &&
            i != share->own_slot && published->slots[i].serial != 0 &&
-           place % SLOT_MAX < share->peer_n;
+           place % SLOT_MAX < share->sibling_n;
 }
 
 static struct look look_around(struct accept_share *share, bool room)
@@ -158,11 +158,11 @@ void accept_share_note_refusal(struct accept_share *share)
 
 void accept_share_note_answer(struct accept_share *share, uint32_t number)
 {
-    struct share_peer *peer = &share->peers[number];
+    struct share_sibling *sibling = &share->siblings[number];
 
-    assert(number < share->peer_n && peer->slot < SLOT_MAX);
-    peer->silent =
-        heartbeat_now(&shared_slot_at(share->shared, peer->slot)->heartbeat) == peer->heartbeat;
+    assert(number < share->sibling_n && sibling->slot < SLOT_MAX);
+    sibling->silent = heartbeat_now(&shared_slot_at(share->shared, sibling->slot)->heartbeat) ==
+                      sibling->heartbeat;
 }
 
 int accept_share_passed(const struct accept_share *share, uint32_t *cursor)

@@ -8,7 +8,7 @@
 #include "shm/shared.h"
 
 /* Findings about another worker, by its number. */
-struct share_peer {
+struct share_sibling {
     uint64_t heartbeat; /* latest */
     uint32_t slot;
     bool silent; /* without a turn since its wake-up */
@@ -20,8 +20,8 @@ struct accept_share {
     uint32_t own_slot; /* the slot's number in this half */
     uint32_t place;    /* with the generation */
     uint32_t most;     /* clients that any worker can have */
-    struct share_peer *peers;
-    unsigned peer_n; /* numbers of workers are below */
+    struct share_sibling *siblings;
+    unsigned sibling_n; /* numbers of workers are below */
     struct token_bucket exact, rough, aside, again;
     uint32_t least;   /* fewest clients of a worker at the latest verdict */
     uint64_t accepts; /* siblings' total at the latest look */

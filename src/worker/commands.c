@@ -83,11 +83,11 @@ static const char *handle_master_message(struct channel_end *end, struct channel
     case MESSAGE_INBOX:
         messages_open_inbox(worker, message);
         break;
-    case MESSAGE_INBOX_OF_PEER:
-        peers_open(worker, message);
+    case MESSAGE_SIBLING_INBOX:
+        siblings_open(worker, message);
         break;
-    case MESSAGE_PEER_GONE:
-        peers_gone(worker, message->argument);
+    case MESSAGE_SIBLING_GONE:
+        siblings_gone(worker, message->argument);
         break;
     case MESSAGE_OTHER:
         messages_greet_other(worker, message->argument);
@@ -133,7 +133,7 @@ static void channel_readable(struct loop *loop, struct source *source)
         source_close(loop, source, false);
         worker->channel = NULL;
         channel_end_close(&worker->to_master);
-        peers_master_gone(worker);
+        siblings_master_gone(worker);
         begin_drain(worker);
     }
 }

@@ -48,7 +48,7 @@ static void send_queue(struct worker *worker, struct message_queue *queue, bool 
     while ((message = message_take(queue)) != NULL) {
         struct unanswered *unanswered = message->unanswered;
 
-        if (all_added && !peers_send(worker, message))
+        if (all_added && !siblings_send(worker, message))
             messages_decide(worker, unanswered, FB_MESSAGE_BUSY);
         if (all_added)
             continue;
@@ -105,15 +105,15 @@ static int prepare_messages(struct fb_worker *from, struct message_head *head,
     struct message_bytes *shared, size_t n, struct message_queue *queue)
 {
     struct unanswered *unanswered;
-    struct peer *peer;
+    struct sibling *sibling;
     int receiver_n = 0;
 
-    TAILQ_FOREACH (peer, &from->worker->messages->peers, link) {
-        bool is_unheard = (peer->unheard >> from->index & 1) != 0;
+    TAILQ_FOREACH (sibling, &from->worker->messages->siblings, link) {
+        bool is_unheard = (sibling->unheard >> from->index & 1) != 0;
 
-        if (!is_unheard && (peer->protocols >> from->index & 1) == 0)
+        if (!is_unheard && (sibling->protocols >> from->index & 1) == 0)
             continue;
-        head->to = peer->id;
+        head->to = sibling->id;
         if (!prepare_message(from, head, is_unheard, NULL, n, shared, queue))
             return -1;
         receiver_n++;
@@ -181,15 +181,15 @@ int messages_greet_all(struct worker *worker)
         return worker_fail(worker, errno, "no memory for messages of workers");
     for (uint32_t i = 0; i < n; i++) {
         struct slot_id id = { shared->half * SLOT_MAX + i, published->slots[i].serial };
-        struct peer *peer;
+        struct sibling *sibling;
 
         if (id.serial == 0 || id.slot == worker->heritage->slot.slot)
             continue;
-        peer = peers_get(worker, slot_incarnation(id));
-        if (peer == NULL)
+        sibling = siblings_get(worker, slot_incarnation(id));
+        if (sibling == NULL)
             return worker_fail(worker, errno, "no memory for the other workers");
-        peer->id = references_of_slot(id);
-        peers_greet(worker, peer);
+        sibling->id = references_of_slot(id);
+        siblings_greet(worker, sibling);
     }
     channel_end_send(&worker->to_master, MESSAGE_OTHERS_WANTED);
     return 0;
@@ -197,14 +197,14 @@ int messages_greet_all(struct worker *worker)
 
 void messages_greet_other(struct worker *worker, uint32_t incarnation)
 {
-    struct peer *peer;
+    struct sibling *sibling;
 
     if (worker->phase >= WORKER_ENDING || incarnation == references_own(worker) ||
         !messages_open(worker))
         return;
-    peer = peers_get(worker, incarnation);
-    if (peer == NULL)
+    sibling = siblings_get(worker, incarnation);
+    if (sibling == NULL)
         log_write(&worker->log, LEVEL_CRIT, errno, "no memory for another worker");
-    else if (!peer->greeted)
-        peers_greet(worker, peer); /* the peer may be gone */
+    else if (!sibling->greeted)
+        siblings_greet(worker, sibling); /* the sibling may be gone */
 }

@@ -42,10 +42,10 @@ void messages_check(const struct worker *worker);
 /* Finds a connection of this protocol, see fb_find(); NULL for a foreign protocol's, too. */
 struct fb_conn *messages_find_conn(struct fb_worker *handle, fb_ref ref);
 
-/* peers.c: Takes the descriptor of a worker's inbox from the master, and sends the queue. */
-void peers_open(struct worker *worker, struct channel_message *message);
+/* siblings.c: Takes the descriptor of a worker's inbox from the master, and sends the queue. */
+void siblings_open(struct worker *worker, struct channel_message *message);
 /* Answers "unknown" for a worker that has gone; with CHANNEL_OTHERS_GONE for workers of another
  * master process, up to a serial, by the low bits. */
-void peers_gone(struct worker *worker, uint32_t argument);
+void siblings_gone(struct worker *worker, uint32_t argument);
 /* Answers "unknown" where the inbox has not come, or another master tells of ends. */
-void peers_master_gone(struct worker *worker);
+void siblings_master_gone(struct worker *worker);

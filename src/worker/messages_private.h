@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The message queues, for messages*.c and peers.c. A message is in one queue, or being handled. */
+/* The message queues, for messages*.c and siblings.c. A message is in one queue, or being
+ * handled. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -56,15 +57,15 @@ struct unanswered {
 
 RB_HEAD(unanswered_tree, unanswered);
 
-#define PEER_IS_FLOODED 1u /* until our protocols have heard of it */
-#define PEER_IS_HELD 2u    /* by a test */
+#define SIBLING_IS_FLOODED 1u /* until our protocols have heard of it */
+#define SIBLING_IS_HELD 2u    /* by a test */
 
-struct peer {
-    TAILQ_ENTRY(peer) link;
+struct sibling {
+    TAILQ_ENTRY(sibling) link;
     uint32_t incarnation;
     int fd;             /* to the inbox; -1: not handed over yet */
     bool asked;         /* the master was, and has not answered */
-    uint8_t refuses;    /* takes no message: PEER_IS_FLOODED, PEER_IS_HELD, or both */
+    uint8_t refuses;    /* takes no message: SIBLING_IS_FLOODED, SIBLING_IS_HELD, or both */
     bool greeted;       /* our greeting was sent */
     bool to_greet;      /* the greeting is to be sent; a retry is due */
     unsigned lost_n;    /* inboxes in a row that took nothing */
@@ -85,16 +86,16 @@ struct messages {
     struct message_queue local_queue; /* messages of this worker to itself */
     struct queued_message *spare;     /* for the reply to the next message from a worker */
     bool short_of_memory;             /* the inbox is not read until there is a spare */
-    TAILQ_HEAD(peer_list, peer) peers;
-    struct peer_list gone; /* ended peers, to be reported to protocols */
-    unsigned peer_n;
-    unsigned asked_n;         /* peers whose inbox has been asked for and has not come */
-    unsigned queued_n;        /* messages and replies in the peers' queues */
+    TAILQ_HEAD(sibling_list, sibling) siblings;
+    struct sibling_list gone; /* ended siblings, to be reported to protocols */
+    unsigned sibling_n;
+    unsigned asked_n;         /* siblings whose inbox has been asked for and has not come */
+    unsigned queued_n;        /* messages and replies in the siblings' queues */
     struct token_bucket asks; /* requests for inboxes */
     struct unanswered_tree unanswered;
     unsigned decided_n; /* in `unanswered`, decided here */
     uint64_t last_number;
-    struct timer retry; /* for peers whose inbox was full, or has to be asked for */
+    struct timer retry; /* for siblings whose inbox was full, or has to be asked for */
     /* references that were never given out */
     struct token_bucket guesses;
     unsigned guess_n;
@@ -120,21 +121,22 @@ void messages_decide(struct worker *worker, struct unanswered *unanswered, fb_ou
 void messages_decide_unknown(struct worker *worker, uint32_t incarnation);
 /* Notes the protocols, as bits, of a worker known by its slot so far. */
 void messages_heard_of(struct worker *worker, fb_ref id, uint64_t protocols);
-/* Reports the outcome of a reply; `peer`: the sender of "unknown", or NULL. */
-void messages_answered(struct worker *worker, const struct message_head *reply, struct peer *peer);
+/* Reports the outcome of a reply; `sibling`: the sender of "unknown", or NULL. */
+void messages_answered(
+    struct worker *worker, const struct message_head *reply, struct sibling *sibling);
 void messages_report_decided(struct worker *worker);
 void messages_check_unanswered(const struct messages *messages);
 
-/* peers.c: Sends a message or reply, and takes ownership; false when freed for want of room. */
-bool peers_send(struct worker *worker, struct queued_message *message);
-/* Finds or makes the peer of an incarnation; NULL without memory, or with too many peers. */
-struct peer *peers_get(struct worker *worker, uint32_t incarnation);
-struct peer *peers_find(struct messages *messages, uint32_t incarnation);
-/* Sends the greeting to a peer, which may be gone then; without memory later. */
-void peers_greet(struct worker *worker, struct peer *peer);
-void peers_retry(struct worker *worker);
-void peers_retry_soon(struct worker *worker);
-void peers_take_again(struct worker *worker);
-/* Forgets every peer with all queued messages. */
-void peers_done(struct worker *worker);
-void peers_check(const struct messages *messages);
+/* siblings.c: Sends a message or reply, and takes ownership; false when freed for want of room. */
+bool siblings_send(struct worker *worker, struct queued_message *message);
+/* Finds or makes the sibling of an incarnation; NULL without memory, or with too many siblings. */
+struct sibling *siblings_get(struct worker *worker, uint32_t incarnation);
+struct sibling *siblings_find(struct messages *messages, uint32_t incarnation);
+/* Sends the greeting to a sibling, which may be gone then; without memory later. */
+void siblings_greet(struct worker *worker, struct sibling *sibling);
+void siblings_retry(struct worker *worker);
+void siblings_retry_soon(struct worker *worker);
+void siblings_take_again(struct worker *worker);
+/* Forgets every sibling with all queued messages. */
+void siblings_done(struct worker *worker);
+void siblings_check(const struct messages *messages);

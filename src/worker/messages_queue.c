@@ -187,7 +187,8 @@ static void report_message_outcome(
         report_to_conn(conn, &answer, guessed);
 }
 
-void messages_answered(struct worker *worker, const struct message_head *reply, struct peer *peer)
+void messages_answered(
+    struct worker *worker, const struct message_head *reply, struct sibling *sibling)
 {
     /* counts even when "unknown" was decided here, because the receiver seemed to be gone */
     struct unanswered key = { .number = reply->number, .to = reply->from };
@@ -196,8 +197,8 @@ void messages_answered(struct worker *worker, const struct message_head *reply, 
 
     if (unanswered == NULL || unanswered->from != reply->to)
         return;
-    if (peer != NULL && unanswered->is_unheard) /* the protocol does not run there */
-        peer->unheard &= ~(UINT64_C(1) << unanswered->protocol);
+    if (sibling != NULL && unanswered->is_unheard) /* the protocol does not run there */
+        sibling->unheard &= ~(UINT64_C(1) << unanswered->protocol);
     report_message_outcome(
         worker, unanswered, guessed ? FB_MESSAGE_UNKNOWN : (fb_outcome)reply->outcome, guessed);
 }

@@ -172,27 +172,27 @@ static void receive_greeting(struct worker *worker, fb_ref from, fb_bytes marks)
 {
     uint64_t protocols = find_protocols(worker, marks), came;
     uint32_t incarnation = references_incarnation(from);
-    struct peer *peer;
+    struct sibling *sibling;
 
-    TAILQ_FOREACH (peer, &worker->messages->gone, link)
-        if (peer->incarnation == incarnation) /* the end is still to be told */
+    TAILQ_FOREACH (sibling, &worker->messages->gone, link)
+        if (sibling->incarnation == incarnation) /* the end is still to be told */
             return;
     if (protocols == 0 || worker->phase >= WORKER_ENDING)
         return;
-    peer = peers_get(worker, incarnation);
-    if (peer == NULL) {
+    sibling = siblings_get(worker, incarnation);
+    if (sibling == NULL) {
         log_write(&worker->log, LEVEL_CRIT, errno, "no memory for another worker");
         return;
     }
-    if (peer->id != 0 && peer->id != from) /* forged: a slot has one worker at a time */
+    if (sibling->id != 0 && sibling->id != from) /* forged: a slot has one worker at a time */
         return;
-    came = protocols & ~peer->protocols;
-    peer->protocols |= protocols;
-    peer->id = from;
-    peer->unheard = 0;
+    came = protocols & ~sibling->protocols;
+    sibling->protocols |= protocols;
+    sibling->id = from;
+    sibling->unheard = 0;
     messages_heard_of(worker, from, protocols);
-    if (!peer->greeted)
-        peers_greet(worker, peer); /* the peer may be gone */
+    if (!sibling->greeted)
+        siblings_greet(worker, sibling); /* the sibling may be gone */
     tell_protocols(worker, came, CALLBACK_WORKER_CAME, from);
 }
 
@@ -200,12 +200,12 @@ static void receive_greeting(struct worker *worker, fb_ref from, fb_bytes marks)
 static void tell_gone(struct worker *worker)
 {
     struct messages *messages = worker->messages;
-    struct peer *peer;
+    struct sibling *sibling;
 
-    while ((peer = TAILQ_FIRST(&messages->gone)) != NULL) {
-        TAILQ_REMOVE(&messages->gone, peer, link);
-        tell_protocols(worker, peer->protocols, CALLBACK_WORKER_GONE, peer->id);
-        memory_release(worker->stream.net.memory, peer);
+    while ((sibling = TAILQ_FIRST(&messages->gone)) != NULL) {
+        TAILQ_REMOVE(&messages->gone, sibling, link);
+        tell_protocols(worker, sibling->protocols, CALLBACK_WORKER_GONE, sibling->id);
+        memory_release(worker->stream.net.memory, sibling);
         net_flush(&worker->stream.net);
     }
 }
@@ -225,7 +225,8 @@ static bool receive_message(struct worker *worker, const struct message_head *he
         receive_greeting(worker, head->from, bytes);
     else if (head->outcome != MESSAGE_IS_SENT)
         messages_answered(worker, head,
-            is_unknown ? peers_find(worker->messages, references_incarnation(head->from)) : NULL);
+            is_unknown ? siblings_find(worker->messages, references_incarnation(head->from))
+                       : NULL);
     if (head->outcome != MESSAGE_IS_SENT)
         return false;
     reply.outcome = references_is_worker(head->to) ? receive_for_worker(worker, head, bytes)
@@ -234,7 +235,7 @@ static bool receive_message(struct worker *worker, const struct message_head *he
     own->head = reply;
     own->p = own->own;
     own->n = 0;
-    peers_send(worker, own);
+    siblings_send(worker, own);
     return true;
 }
 
@@ -268,7 +269,7 @@ static bool has_spare(struct worker *worker)
         log_write(&worker->log, LEVEL_CRIT, errno, "no memory to receive messages, they wait");
     messages->short_of_memory = messages->spare == NULL;
     if (messages->short_of_memory)
-        peers_retry_soon(worker);
+        siblings_retry_soon(worker);
     return !messages->short_of_memory;
 }
 
@@ -363,13 +364,13 @@ static void run_local(struct loop *loop, struct source *source)
     }
     if ((messages->decided_n > 0 || !TAILQ_EMPTY(&messages->gone)) && messages->inbox != NULL)
         read_inbox(worker, REPLIES_MAX);
-    peers_take_again(worker);
+    siblings_take_again(worker);
     messages_report_decided(worker);
     if (!messages->short_of_memory) /* more messages may wait in the inbox otherwise */
         tell_gone(worker);
 }
 
-static void peers_retry_expired(struct loop *loop, struct timer *timer)
+static void siblings_retry_expired(struct loop *loop, struct timer *timer)
 {
     struct worker *worker = worker_of_loop(loop);
     struct messages *messages = worker->messages;
@@ -383,7 +384,7 @@ static void peers_retry_expired(struct loop *loop, struct timer *timer)
         if (inbox != NULL && inbox->events[EVENT_READ].ready)
             loop_post(loop, &inbox->events[EVENT_READ], QUEUE_NEXT);
     }
-    peers_retry(worker);
+    siblings_retry(worker);
 }
 
 bool messages_open(struct worker *worker)
@@ -397,10 +398,11 @@ bool messages_open(struct worker *worker)
     messages = memory_alloc(stream->net.memory, sizeof(*messages));
     if (messages == NULL)
         return false;
-    *messages = (struct messages) { .kind = MESSAGES_KIND, .retry.expired = peers_retry_expired };
+    *messages =
+        (struct messages) { .kind = MESSAGES_KIND, .retry.expired = siblings_retry_expired };
     worker->messages = messages;
     STAILQ_INIT(&messages->local_queue);
-    TAILQ_INIT(&messages->peers);
+    TAILQ_INIT(&messages->siblings);
     TAILQ_INIT(&messages->gone);
     RB_INIT(&messages->unanswered);
     if (stream->last_name == 0)
@@ -422,7 +424,7 @@ void messages_done(struct worker *worker)
     if (messages == NULL)
         return;
     CHECK_KIND(messages, MESSAGES_KIND);
-    peers_done(worker);
+    siblings_done(worker);
     while ((unanswered = RB_ROOT(&messages->unanswered)) != NULL)
         messages_await_not(worker, unanswered);
     messages_free(worker, &messages->local_queue);
@@ -441,5 +443,5 @@ void messages_check(const struct worker *worker)
 {
     CHECK_KIND(worker->messages, MESSAGES_KIND);
     messages_check_unanswered(worker->messages);
-    peers_check(worker->messages);
+    siblings_check(worker->messages);
 }

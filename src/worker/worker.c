@@ -113,7 +113,7 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
     return 0;
 }
 
-static uint32_t random_peer_below(struct upstreams *upstreams, uint32_t below)
+static uint32_t worker_random_below(struct upstreams *upstreams, uint32_t below)
 {
     struct worker *worker = worker_of_loop(upstreams->loop);
     uint32_t n;
@@ -152,7 +152,7 @@ static int open_upstreams(struct worker *worker)
         .id = worker->heritage->slot,
         .resume = tries_tell,
         .report = tries_report,
-        .random = random_peer_below,
+        .random = worker_random_below,
         .generation = worker->heritage->place >> PLACE_NUMBER_BITS,
         .names = worker->names,
         .system = &worker->cycle->stream.system,

@@ -212,14 +212,14 @@ static void play_master(struct scene *scene, unsigned how)
         if (message.kind != MESSAGE_INBOX_WANTED || how % 4 == 3)
             continue;
         if (how % 4 == 0) {
-            send_to_worker(scene, MESSAGE_PEER_GONE, message.argument, -1);
+            send_to_worker(scene, MESSAGE_SIBLING_GONE, message.argument, -1);
             continue;
         }
         if (channel_open_inbox(ends) == -1)
             abort();
         if (how % 4 == 1)
             close(ends[0]);
-        send_to_worker(scene, MESSAGE_INBOX_OF_PEER, message.argument, ends[1]);
+        send_to_worker(scene, MESSAGE_SIBLING_INBOX, message.argument, ends[1]);
         close(ends[1]);
         if (how % 4 == 2) /* until full, or until the peer goes */
             close(ends[0]);

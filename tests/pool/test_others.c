@@ -66,11 +66,11 @@ START_TEST(test_inbox_of_other)
     struct play_worker *asker = workers[_i], *other = workers[1 - _i];
 
     ask(asker, MESSAGE_INBOX_WANTED, incarnation(other));
-    ck_assert_uint_eq(asker->received[MESSAGE_INBOX_OF_PEER], 1);
+    ck_assert_uint_eq(asker->received[MESSAGE_SIBLING_INBOX], 1);
     ck_assert_uint_eq(other->received[MESSAGE_INBOX], 1);
     /* an incarnation of the slot without a worker */
     ask(asker, MESSAGE_INBOX_WANTED, incarnation(other) + (5u << SLOT_BITS));
-    ck_assert_uint_eq(asker->received[MESSAGE_PEER_GONE], 1);
+    ck_assert_uint_eq(asker->received[MESSAGE_SIBLING_GONE], 1);
     play_destroy(play);
 }
 END_TEST
@@ -86,8 +86,8 @@ START_TEST(test_death_is_told_to_others)
     ask(asker, MESSAGE_INBOX_WANTED, gone);
     play_worker_crash(other, SIGSEGV);
     play_settle(play);
-    ck_assert_uint_eq(asker->received[MESSAGE_PEER_GONE], 1);
-    ck_assert_uint_eq(asker->arguments[MESSAGE_PEER_GONE], gone);
+    ck_assert_uint_eq(asker->received[MESSAGE_SIBLING_GONE], 1);
+    ck_assert_uint_eq(asker->arguments[MESSAGE_SIBLING_GONE], gone);
     play_destroy(play);
 }
 END_TEST
@@ -106,8 +106,8 @@ START_TEST(test_end_of_others_is_told)
     else
         play_kill(other, SIGKILL);
     play_pass(play, 1000);
-    ck_assert_uint_eq(asker->received[MESSAGE_PEER_GONE], 1);
-    ck_assert_uint_ne(asker->arguments[MESSAGE_PEER_GONE] & CHANNEL_OTHERS_GONE, 0);
+    ck_assert_uint_eq(asker->received[MESSAGE_SIBLING_GONE], 1);
+    ck_assert_uint_ne(asker->arguments[MESSAGE_SIBLING_GONE] & CHANNEL_OTHERS_GONE, 0);
     ck_assert(!asker->process->exited);
     play_destroy(play);
 }

@@ -46,12 +46,12 @@ START_TEST(test_inbox_is_given)
 
     for (unsigned i = 0; i < 2; i++) {
         ck_assert_uint_eq(workers[i]->received[MESSAGE_INBOX], 1);
-        ck_assert_uint_eq(workers[i]->received[MESSAGE_INBOX_OF_PEER], 1);
+        ck_assert_uint_eq(workers[i]->received[MESSAGE_SIBLING_INBOX], 1);
     }
     /* a second request has the same inbox */
     want_inbox(workers[0], incarnation(workers[1]));
-    ck_assert_uint_eq(workers[0]->received[MESSAGE_INBOX_OF_PEER], 2);
-    ck_assert_uint_eq(workers[0]->arguments[MESSAGE_INBOX_OF_PEER], incarnation(workers[1]));
+    ck_assert_uint_eq(workers[0]->received[MESSAGE_SIBLING_INBOX], 2);
+    ck_assert_uint_eq(workers[0]->arguments[MESSAGE_SIBLING_INBOX], incarnation(workers[1]));
     ck_assert_uint_eq(workers[1]->received[MESSAGE_INBOX], 1);
     play_destroy(play);
 }
@@ -67,7 +67,7 @@ START_TEST(test_lost_inbox_is_made_again)
     play_settle(play);
     want_inbox(workers[0], incarnation(workers[1]));
     ck_assert_uint_eq(workers[1]->received[MESSAGE_INBOX], 2);
-    ck_assert_uint_eq(workers[0]->received[MESSAGE_INBOX_OF_PEER], 2);
+    ck_assert_uint_eq(workers[0]->received[MESSAGE_SIBLING_INBOX], 2);
     play_destroy(play);
 }
 END_TEST
@@ -79,9 +79,9 @@ START_TEST(test_unknown_incarnation_has_gone)
     struct play_worker *worker = play_worker_find(play, 0);
 
     want_inbox(worker, incarnation(worker) + (5u << SLOT_BITS));
-    ck_assert_uint_eq(worker->received[MESSAGE_PEER_GONE], 1);
+    ck_assert_uint_eq(worker->received[MESSAGE_SIBLING_GONE], 1);
     ck_assert_uint_eq(
-        worker->arguments[MESSAGE_PEER_GONE], incarnation(worker) + (5u << SLOT_BITS));
+        worker->arguments[MESSAGE_SIBLING_GONE], incarnation(worker) + (5u << SLOT_BITS));
     play_destroy(play);
 }
 END_TEST
@@ -98,13 +98,13 @@ START_TEST(test_end_of_known_worker_is_told)
     want_inbox(workers[0], gone = incarnation(workers[1]));
     play_worker_crash(play_worker_find(play, 2), SIGSEGV);
     play_pass(play, 500);
-    ck_assert_uint_eq(workers[0]->received[MESSAGE_PEER_GONE], 0);
+    ck_assert_uint_eq(workers[0]->received[MESSAGE_SIBLING_GONE], 0);
     play_worker_crash(workers[1], SIGSEGV);
     play_pass(play, 500);
-    ck_assert_uint_eq(workers[0]->received[MESSAGE_PEER_GONE], 1);
+    ck_assert_uint_eq(workers[0]->received[MESSAGE_SIBLING_GONE], 1);
     want_inbox(workers[0], gone);
-    ck_assert_uint_eq(workers[0]->received[MESSAGE_PEER_GONE], 2);
-    ck_assert_uint_eq(workers[0]->arguments[MESSAGE_PEER_GONE], gone);
+    ck_assert_uint_eq(workers[0]->received[MESSAGE_SIBLING_GONE], 2);
+    ck_assert_uint_eq(workers[0]->arguments[MESSAGE_SIBLING_GONE], gone);
     play_destroy(play);
 }
 END_TEST
@@ -147,13 +147,13 @@ START_TEST(test_full_channel_loses_nothing)
     play_worker_send(slow, MESSAGE_INBOX_WANTED, incarnation(other));
     play_worker_crash(play_worker_find(play, 2), SIGSEGV);
     play_pass(play, 1000);
-    ck_assert_uint_eq(other->received[MESSAGE_PEER_GONE], 1);
+    ck_assert_uint_eq(other->received[MESSAGE_SIBLING_GONE], 1);
     logs = other->received[MESSAGE_LOG_FILE];
     slow->deaf = false;
     play_pass(play, 2 * RETRY_MS);
-    ck_assert_uint_eq(slow->received[MESSAGE_PEER_GONE], 1);
+    ck_assert_uint_eq(slow->received[MESSAGE_SIBLING_GONE], 1);
     ck_assert_uint_eq(slow->received[MESSAGE_INBOX], 1);
-    ck_assert_uint_eq(slow->received[MESSAGE_INBOX_OF_PEER], 1);
+    ck_assert_uint_eq(slow->received[MESSAGE_SIBLING_INBOX], 1);
     ck_assert_uint_ge(slow->received[MESSAGE_LOG_FILE], 2);
     ck_assert_uint_lt(slow->received[MESSAGE_LOG_FILE], logs); /* the last is as good as all */
     case_expect_deaths(play, "signal", 1);

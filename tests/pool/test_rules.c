@@ -32,7 +32,7 @@ static const struct {
     { MESSAGE_ACCEPTING, 0, "a message that does not fit its phase" },
     { MESSAGE_LOG_FILE, 0, "a message of unknown kind" },
     { MESSAGE_INBOX, 0, "a message of unknown kind" },
-    { MESSAGE_PEER_GONE, 0, "a message of unknown kind" },
+    { MESSAGE_SIBLING_GONE, 0, "a message of unknown kind" },
     { MESSAGE_LISTENER, 0, "a message of unknown kind" },
     { MESSAGE_REOPEN, 0, "a message of unknown kind" },
     { MESSAGE_REOPEN + 1, 0, "a message of unknown kind" },

@@ -141,7 +141,7 @@ START_TEST(who_has_gone_does_not_come)
     fixture->memory.until_failure = 0; /* a reply is spare */
     send_packet(fixture, from, MESSAGE_IS_SENT, "hello", 5);
     send_packet(fixture, from, MESSAGE_IS_GREETING, &mark, sizeof(mark));
-    send_order(fixture, MESSAGE_PEER_GONE, slot_incarnation(from), -1);
+    send_order(fixture, MESSAGE_SIBLING_GONE, slot_incarnation(from), -1);
     turn_without_memory(fixture, "came message ");
     turn_until(fixture, "came message gone ");
     stop(fixture);
@@ -161,7 +161,7 @@ START_TEST(messages_wait_for_memory)
     fixture->memory.until_failure = 0; /* a reply is spare */
     send_packet(fixture, from, MESSAGE_IS_SENT, "hello", 5);
     send_packet(fixture, from, MESSAGE_IS_SENT, "hello", 5);
-    send_order(fixture, MESSAGE_PEER_GONE, slot_incarnation(from), -1);
+    send_order(fixture, MESSAGE_SIBLING_GONE, slot_incarnation(from), -1);
     turn_without_memory(fixture, "came message message ");
     turn_until(fixture, "came message message message gone ");
     stop(fixture);
@@ -193,17 +193,17 @@ START_TEST(an_inbox_waits_for_a_descriptor)
     send_packet(fixture, from, MESSAGE_IS_GREETING, &mark, sizeof(mark));
     WAIT_FOR(asks_for(fixture, from));
     for (int i = 0; i < 2; i++) {
-        send_order(fixture, MESSAGE_INBOX_OF_PEER, slot_incarnation(from), -1);
+        send_order(fixture, MESSAGE_SIBLING_INBOX, slot_incarnation(from), -1);
         WAIT_FOR(asks_for(fixture, from));
     }
     ck_assert_str_eq(calls, "came ");
     ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "messages to another worker wait"));
     ck_assert_int_eq(channel_open_inbox(ends), 0);
-    send_order(fixture, MESSAGE_INBOX_OF_PEER, slot_incarnation(from), ends[1]);
+    send_order(fixture, MESSAGE_SIBLING_INBOX, slot_incarnation(from), ends[1]);
     worker_turn(fixture->worker);
     ck_assert_int_gt(recv(ends[0], &greeting, sizeof(greeting), 0), 0);
     ck_assert_uint_eq(greeting.to, references_of_slot(from));
-    send_order(fixture, MESSAGE_PEER_GONE, slot_incarnation(from), -1);
+    send_order(fixture, MESSAGE_SIBLING_GONE, slot_incarnation(from), -1);
     turn_until(fixture, "came gone ");
     close(ends[0]);
     close(ends[1]);
@@ -242,7 +242,7 @@ START_TEST(few_inboxes_are_asked_for_at_once)
     for (int i = 0; i < 3; i++)
         ck_assert_uint_eq(count_asked(fixture), 0); /* the retry timer ends each wait */
     from.serial = first;
-    send_order(fixture, MESSAGE_PEER_GONE, slot_incarnation(from), -1);
+    send_order(fixture, MESSAGE_SIBLING_GONE, slot_incarnation(from), -1);
     WAIT_FOR(count_asked(fixture) == 1);
     stop(fixture);
 }
