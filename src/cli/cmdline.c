@@ -150,10 +150,9 @@ static int set_control_path(struct cmdline *cmdline, const char *path, struct lo
     free((char *)cmdline->control);
     cmdline->control =
         resolve_argument_path(NULL, strncmp(path, "unix:", 5) == 0 ? path + 5 : path);
-    if (cmdline->control != NULL)
-        return 0;
-    log_write(log, LEVEL_EMERG, errno, "cannot make the path \"%s\" absolute", path);
-    return -1;
+    if (cmdline->control == NULL)
+        log_write(log, LEVEL_EMERG, errno, "cannot make the path \"%s\" absolute", path);
+    return cmdline->control != NULL ? 0 : -1;
 }
 
 /* Reports an unknown option; -? asks for help. */
@@ -237,7 +236,7 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
         { "control", required_argument, NULL, LONG_CONTROL },
         { "timeout", required_argument, NULL, LONG_TIMEOUT },
         { "wait", required_argument, NULL, LONG_WAIT }, { .name = NULL } };
-    const char *prefix = NULL, *conf = NULL, *error_log = NULL, *globals = NULL;
+    const char *values['z'] = { NULL }; /* of -c, -e, -g and -p */
     int option;
 
     *cmdline = (struct cmdline) { .help = false };
@@ -267,17 +266,11 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
             if (check_signal(optarg, log) == -1)
                 return -1;
             break;
-        case 'p':
-            prefix = optarg;
-            break;
         case 'c':
-            conf = optarg;
-            break;
         case 'e':
-            error_log = optarg;
-            break;
         case 'g':
-            globals = optarg;
+        case 'p':
+            values[option] = optarg;
             break;
         case LONG_HELP:
             cmdline->help = cmdline->gnu = true;
@@ -314,16 +307,16 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
     }
     if (check_words(cmdline, argv + optind, log) == -1)
         return -1;
-    if (cmdline->control != NULL &&
-        (prefix != NULL || conf != NULL || error_log != NULL || globals != NULL)) {
+    if (cmdline->control != NULL && (values['p'] != NULL || values['c'] != NULL ||
+                                        values['e'] != NULL || values['g'] != NULL)) {
         log_write(log, LEVEL_EMERG, 0,
             "invalid option: \"--control\" reads no configuration: leave out -c, -e, -g and -p");
         return -1;
     }
     cmdline->cycle.testing = cmdline->test;
-    if (copy_start(cmdline, globals, log) == -1)
+    if (copy_start(cmdline, values['g'], log) == -1)
         return -1;
-    return resolve_paths(cmdline, prefix, conf, error_log, log);
+    return resolve_paths(cmdline, values['p'], values['c'], values['e'], log);
 }
 
 void cmdline_done(struct cmdline *cmdline)

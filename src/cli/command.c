@@ -99,18 +99,16 @@ static int report_connect(const struct job *job, const char *path)
     return EXIT_FAILURE;
 }
 
-static int connect_job(const struct job *job, struct cli_exchange *exchange, const char *path)
-{
-    return cli_connect(exchange, path, cli_now_ms() + job->timeout_ms);
-}
-
-/* Sends the command; a failure shows as a missing reply. */
-static void send_command(const struct job *job, struct cli_exchange *exchange)
+/* Connects and sends the command; -1 with errno without a connection. */
+static int begin_command(const struct job *job, struct cli_exchange *exchange, const char *path)
 {
     char request[64];
 
+    if (cli_connect(exchange, path, cli_now_ms() + job->timeout_ms) == -1)
+        return -1;
     snprintf(request, sizeof(request), "{\"command\":\"%s\",\"progress\":true}\n", job->word);
-    cli_send(exchange, request);
+    cli_send(exchange, request); /* a failure shows as a missing reply */
+    return 0;
 }
 
 /* Receives the reply, after progress lines; returns the exit code of a missing reply. */
@@ -149,7 +147,7 @@ static bool ask_process(const struct job *job, const char *path, const char *req
     struct cli_exchange exchange;
     struct json_value reply;
 
-    if (connect_job(job, &exchange, path) == -1)
+    if (cli_connect(&exchange, path, cli_now_ms() + job->timeout_ms) == -1)
         return false;
     cli_send(&exchange, request);
     *status = wait_for_reply(job, &exchange, path);
@@ -210,25 +208,20 @@ static int command_first(const struct job *job)
 {
     const char *path = job->core.control, *pid_path = job->core.pid;
     struct cli_exchange exchange = { .fd = -1 };
-    int status = EXIT_FAILURE;
+    int status = EXIT_FAILURE, error;
 
     errno = 0;
-    if (path != NULL && connect_job(job, &exchange, path) == 0) {
-        send_command(job, &exchange);
+    if (path != NULL && begin_command(job, &exchange, path) == 0) {
         status = finish_command(job, &exchange, path);
-    } else if (errno == EAGAIN || job->cycle == NULL) {
+    } else if ((error = errno) == EAGAIN || job->cycle == NULL) {
         status = report_connect(job, path);
     } else if (strcmp(job->word, "resume") == 0) { /* SIGHUP would be a reload */
         log_write(job->log, LEVEL_EMERG, 0, "no daemon is shutting down with the pid file \"%s\"",
             pid_path);
+    } else if (pidfile_is_stale(pid_path)) {
+        log_write(job->log, LEVEL_EMERG, 0, "no daemon runs with the pid file \"%s\"", pid_path);
     } else {
-        int error = errno;
-
-        if (pidfile_is_stale(pid_path))
-            log_write(
-                job->log, LEVEL_EMERG, 0, "no daemon runs with the pid file \"%s\"", pid_path);
-        else
-            status = send_command_signal(job, pid_path, error);
+        status = send_command_signal(job, pid_path, error);
     }
     cli_disconnect(&exchange);
     return status;
@@ -246,10 +239,8 @@ static bool begin_other(const struct job *job, const struct masters_entry *entry
     *exchange = (struct cli_exchange) { .fd = -1 };
     if (entry->place == MASTERS_FIRST)
         return false;
-    if (entry->control != NULL && connect_job(job, exchange, entry->control) == 0) {
-        send_command(job, exchange);
+    if (entry->control != NULL && begin_command(job, exchange, entry->control) == 0)
         return true;
-    }
     if (job->core.control != NULL || entry->pid <= 0 ||
         (kill(entry->pid, 0) == -1 && errno != EPERM))
         return false;

@@ -196,27 +196,23 @@ static void show_times(struct json_value worker, struct json_value times, const 
         "{max_us|below:8}\n");
 }
 
-static void show_loop(struct json_value worker, FILE *out)
-{
-    struct json_value callbacks = json_member(worker, "callbacks"), one = { NULL, 0 };
-
-    show_times(worker, json_member(worker, "turns"), "turns               ", one, out);
-    while ((one = json_next(callbacks, one)).text != NULL)
-        show_times(worker, one, "{protocol:-20}", one, out);
-    if (json_integer(json_member(worker, "stalls"), 0) > 0)
-        write_reply(out, worker, "{pid:10}  stalls                {stalls:12}\n");
-}
-
 /* Shows the times of workers' turns, and of protocols' callbacks. */
 static void show_loops(struct json_value generations, FILE *out)
 {
-    struct json_value generation = { NULL, 0 }, worker = { NULL, 0 };
+    struct json_value generation = { NULL, 0 }, worker = { NULL, 0 }, one = { NULL, 0 };
 
     fprintf(out, "\n%10s  %-20s  %12s  %8s  %8s  %8s  %8s  %8s\n", "WORKER", "TIMES OF", "NUMBER",
         "50% <", "90% <", "99% <", "99.9% <", "ALL <");
     while ((generation = json_next(generations, generation)).text != NULL)
-        while ((worker = json_next(json_member(generation, "workers"), worker)).text != NULL)
-            show_loop(worker, out);
+        while ((worker = json_next(json_member(generation, "workers"), worker)).text != NULL) {
+            struct json_value callbacks = json_member(worker, "callbacks");
+
+            show_times(worker, json_member(worker, "turns"), "turns               ", one, out);
+            while ((one = json_next(callbacks, one)).text != NULL)
+                show_times(worker, one, "{protocol:-20}", one, out);
+            if (json_integer(json_member(worker, "stalls"), 0) > 0)
+                write_reply(out, worker, "{pid:10}  stalls                {stalls:12}\n");
+        }
 }
 
 static void show_listeners(struct json_value listeners, FILE *out)

@@ -125,15 +125,6 @@ static void stop_late(const struct endings *endings, const struct core_settings 
     masters_free(&masters);
 }
 
-static int report_left(const struct endings *endings, struct log *log)
-{
-    for (unsigned i = 0; i < endings->n; i++)
-        if (!endings->list[i].ended)
-            log_write(
-                log, LEVEL_EMERG, 0, "master process %d does not end", (int)endings->list[i].pid);
-    return EXIT_NO_REPLY;
-}
-
 static int end_all(const struct cmdline *cmdline, const struct core_settings *core,
     const struct masters *masters, struct log *log)
 {
@@ -151,10 +142,13 @@ static int end_all(const struct cmdline *cmdline, const struct core_settings *co
             stop_late(&endings, core, cmdline->wait_ms, log);
             all = wait_for_all(&endings, cli_now_ms() + STOP_MS);
         }
-        if (!all)
-            status = report_left(&endings, log);
     }
     for (unsigned i = 0; i < endings.n; i++) {
+        if (!endings.list[i].ended) {
+            log_write(
+                log, LEVEL_EMERG, 0, "master process %d does not end", (int)endings.list[i].pid);
+            status = EXIT_NO_REPLY;
+        }
         cli_disconnect(&endings.list[i].exchange);
         if (endings.list[i].handle != -1)
             os_handle_close(endings.list[i].handle);

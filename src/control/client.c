@@ -131,7 +131,7 @@ void control_reply_begin(struct json *json, bool ok)
     json_bool(json, "ok", ok);
 }
 
-static void end_reply(struct json *json, struct control_client *client, bool last)
+void control_reply_end(struct json *json, struct control_client *client, bool last)
 {
     size_t n;
     char *line;
@@ -143,18 +143,13 @@ static void end_reply(struct json *json, struct control_client *client, bool las
     begin_sending(client, line, n, last);
 }
 
-void control_reply_end(struct json *json, struct control_client *client)
-{
-    end_reply(json, client, false);
-}
-
 void control_reply_error(struct control_client *client, const char *error, bool last)
 {
     struct json json;
 
     control_reply_begin(&json, false);
     json_string(&json, "error", error);
-    end_reply(&json, client, last);
+    control_reply_end(&json, client, last);
 }
 
 void control_reply_waiting(struct control_client *client, const char *why)
@@ -191,5 +186,5 @@ void control_reply_outcome(struct control_client *client, const struct control_o
         diag_to_json(&json, outcome->diag);
     if (outcome->in_force != NULL)
         json_string(&json, "in_force", outcome->in_force);
-    end_reply(&json, client, false);
+    control_reply_end(&json, client, false);
 }

@@ -58,9 +58,9 @@ enum client_step control_client_send(struct control_client *client);
 
 /* Writes {"ok":...; the caller adds members before control_reply_end(). */
 void control_reply_begin(struct json *json, bool ok);
-/* Ends the reply and begins sending. */
-void control_reply_end(struct json *json, struct control_client *client);
-/* Replies with an error; `last`: and closes the connection behind the reply. */
+/* Ends the reply and begins sending; `last`: and closes the connection behind the reply. */
+void control_reply_end(struct json *json, struct control_client *client, bool last);
+/* Replies with an error. */
 void control_reply_error(struct control_client *client, const char *error, bool last);
 /* Sends the reason of the wait; a client that does not read misses the line. */
 void control_reply_waiting(struct control_client *client, const char *why);

@@ -78,7 +78,7 @@ static void give_command(struct control_client *client, const struct signal_row 
     if (!full)
         client->waiting_for = CONTROL_WAIT_EXIT;
     control_reply_begin(&json, true);
-    control_reply_end(&json, client);
+    control_reply_end(&json, client, false);
 }
 
 /* Handles the request in the first `n` bytes of the input; the client leaves CLIENT_READING. */
@@ -104,7 +104,7 @@ static void handle_client_request(struct control_client *client, size_t n)
     if (strcmp(word, "status") == 0) {
         control_reply_begin(&json, true);
         control_status_write(client->control, &json);
-        control_reply_end(&json, client);
+        control_reply_end(&json, client, false);
     } else if (strcmp(word, "upstream") == 0) {
         control_upstream_handle(client, request);
     } else if (command != NULL) {
@@ -289,7 +289,8 @@ static void accept_again(struct loop *loop, struct timer *timer)
 void control_init(struct control *control, const struct control_ops *ops, void *host,
     const struct pool *pool, const struct control_socket *socket)
 {
-    assert(ops->status != NULL && ops->command != NULL && ops->is_master != NULL);
+    assert(ops->write_head != NULL && ops->write_tail != NULL);
+    assert(ops->command != NULL && ops->is_master != NULL);
     *control = (struct control) {
         .kind = CONTROL_KIND,
         .ops = ops,

@@ -39,8 +39,10 @@ struct control_outcome {
 
 /* Operations of the host; `host` is the pointer of control_init(). */
 struct control_ops {
-    /* Fills in the host's part of the status; strings stay valid until the next call. */
-    void (*status)(void *host, struct control_status *out);
+    /* Writes the first members of the status, but for version and pid; whether the daemon ends. */
+    bool (*write_head)(void *host, struct json *json);
+    /* Writes the members behind the listeners: workers left behind, and waiting commands. */
+    void (*write_tail)(void *host, struct json *json);
     /* Takes a command, to be carried out as a signal's; or returns the reason of a refusal. */
     const char *(*command)(void *host, enum command command);
     /* Whether the process is a master: ours, or the second of an upgrade. */

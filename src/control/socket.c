@@ -31,7 +31,7 @@ void control_socket_init(struct control_socket *control)
     *control = (struct control_socket) { .fd = -1 };
 }
 
-void control_socket_check(const struct control_socket *control)
+static void check_socket(const struct control_socket *control)
 {
     assert((control->path == NULL) == (control->fd == -1));
     assert(control->path != NULL || control->second[0] == '\0');
@@ -49,7 +49,7 @@ bool control_socket_is_at(const struct control_socket *control, const char *path
 {
     struct stat st;
 
-    control_socket_check(control);
+    check_socket(control);
     return control->path != NULL && lstat(path, &st) == 0 && st.st_dev == control->device &&
            st.st_ino == control->inode;
 }
@@ -144,7 +144,7 @@ int control_socket_create(
     control->path = strdup(path);
     failed = control->path == NULL ? "strdup" : open_aside(control, &aside);
     if (failed == NULL) {
-        control_socket_check(control);
+        check_socket(control);
         return 0;
     }
     log_write(log, LEVEL_EMERG, errno, "%s() for the control socket \"%s\" failed", failed, path);
@@ -156,7 +156,7 @@ int control_socket_create(
 
 void control_socket_remove(struct control_socket *control, struct log *log)
 {
-    control_socket_check(control);
+    check_socket(control);
     if (control->path == NULL)
         return;
     if (control_socket_is_at(control, control->path) && unlink(control->path) == -1)
@@ -177,7 +177,7 @@ void control_socket_add_name(struct control_socket *control, const char *suffix,
 {
     char *name;
 
-    control_socket_check(control);
+    check_socket(control);
     assert(strlen(suffix) < sizeof(control->second));
     if (control->path == NULL || (name = join_suffix(control, suffix)) == NULL)
         return;
@@ -197,7 +197,7 @@ void control_socket_leave_path(struct control_socket *control)
 {
     char *name;
 
-    control_socket_check(control);
+    check_socket(control);
     if (control->path == NULL || control->left ||
         (name = join_suffix(control, control->second)) == NULL)
         return;
@@ -213,7 +213,7 @@ void control_socket_restore_path(struct control_socket *control, struct log *log
 {
     char *name;
 
-    control_socket_check(control);
+    check_socket(control);
     if (control->second[0] == '\0' || (name = join_suffix(control, control->second)) == NULL)
         return;
     if (control->left)

@@ -22,8 +22,6 @@ struct control_socket {
 };
 
 void control_socket_init(struct control_socket *control);
-/* Asserts the invariants between two calls. */
-void control_socket_check(const struct control_socket *control);
 /* Whether the path, in any spelling, leads to the socket. */
 bool control_socket_is_at(const struct control_socket *control, const char *path);
 

@@ -15,8 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Writes "2026-11-21T09:30:00Z". */
-static void write_status_time(struct json *json, const char *key, int64_t ms)
+void control_status_time(struct json *json, const char *key, int64_t ms)
 {
     time_t seconds = (time_t)(ms / 1000);
     struct tm tm;
@@ -25,35 +24,6 @@ static void write_status_time(struct json *json, const char *key, int64_t ms)
     gmtime_r(&seconds, &tm);
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
     json_string(json, key, text);
-}
-
-static void write_reload(const struct control_status *status, struct json *json)
-{
-    if (!status->reload.any) {
-        json_null(json, "reload");
-        return;
-    }
-    assert(status->reload.ok || status->reload.error != NULL);
-    json_object(json, "reload");
-    json_bool(json, "ok", status->reload.ok);
-    write_status_time(json, "at", status->reload.at_ms);
-    json_string(json, "error", status->reload.ok ? NULL : status->reload.error);
-    json_close(json);
-}
-
-static void write_upgrade(const struct control_status *status, struct json *json)
-{
-    if (status->upgrade.role == NULL) {
-        json_null(json, "upgrade");
-        return;
-    }
-    json_object(json, "upgrade");
-    json_string(json, "role", status->upgrade.role);
-    json_number(json, "other", status->upgrade.other);
-    json_string(json, "control", status->upgrade.control);
-    json_bool(json, "serves", status->upgrade.serves);
-    json_bool(json, "main", status->upgrade.main);
-    json_close(json);
 }
 
 /* Writes the members of a histogram's summary. */
@@ -182,7 +152,7 @@ static void write_generations(const struct pool *pool, bool ends, struct json *j
             : generation->crashing                                       ? "crashing"
             : serves                                                     ? "live"
                                                                          : "starting");
-        write_status_time(json, "since", generation->since_ms);
+        control_status_time(json, "since", generation->since_ms);
         json_number(json, "worker_connections", generation->cycle->events.worker_connections);
         json_array(json, "workers");
         GENERATION_FOREACH_SERVING (worker, generation) {
@@ -227,40 +197,27 @@ static void write_totals(struct shared *shared, struct json *json)
     json_close(json);
 }
 
-/* Queues of a listener's sockets, added up. */
-struct queues {
-    int64_t backlog, queue, drops;
-};
-
-static bool add_queues(struct queues *queues, int fd)
-{
-    unsigned backlog, queue, drops;
-
-    if (os_listening_queue(fd, &backlog, &queue) == -1 || os_listening_drops(fd, &drops) == -1)
-        return false;
-    queues->backlog = backlog;
-    queues->queue += queue;
-    queues->drops += drops;
-    return true;
-}
-
+/* Writes the queues of a listener's sockets, added up. */
 static void write_queues(const struct listener *listener, struct json *json)
 {
     bool known = listener->address.any.sa_family != AF_UNIX;
-    struct queues queues = { 0, 0, 0 };
-    int64_t sockets = 0;
+    int64_t sockets = 0, queued = 0, dropped = 0;
+    unsigned backlog = 0, queue, drops;
 
     for (unsigned i = 0; i < listener->fd_n; i++) {
         if (listener->fds[i] == -1)
             continue;
         sockets++;
-        known = known && add_queues(&queues, listener->fds[i]);
+        known = known && os_listening_queue(listener->fds[i], &backlog, &queue) != -1 &&
+                os_listening_drops(listener->fds[i], &drops) != -1;
+        queued += known ? queue : 0;
+        dropped += known ? drops : 0;
     }
     json_number(json, "sockets", sockets);
     if (known && sockets > 0) {
-        json_number(json, "backlog", queues.backlog);
-        json_number(json, "queue", queues.queue);
-        json_number(json, "drops", queues.drops);
+        json_number(json, "backlog", backlog);
+        json_number(json, "queue", queued);
+        json_number(json, "drops", dropped);
         return;
     }
     json_null(json, "backlog");
@@ -278,31 +235,6 @@ static void write_listeners(const struct listeners *listeners, struct json *json
         json_string(json, "address", listener->text);
         json_string(json, "type", listener->address.any.sa_family == AF_UNIX ? "unix" : "tcp");
         write_queues(listener, json);
-        json_close(json);
-    }
-    json_close(json);
-}
-
-static void write_left(const struct control_status *status, struct json *json)
-{
-    assert(status->left_n <= CONTROL_LEFT_MAX);
-    json_array(json, "left_behind");
-    for (unsigned i = 0; i < status->left_n; i++) {
-        json_object(json, NULL);
-        json_number(json, "pid", status->left[i].pid);
-        json_number(json, "master", status->left[i].master);
-        json_close(json);
-    }
-    json_close(json);
-}
-
-static void write_pending(const struct control_status *status, struct json *json)
-{
-    json_array(json, "pending");
-    for (unsigned i = 0; status->pending[i].command != NULL; i++) {
-        json_object(json, NULL);
-        json_string(json, "command", status->pending[i].command);
-        json_string(json, "waiting", status->pending[i].why);
         json_close(json);
     }
     json_close(json);
@@ -336,22 +268,15 @@ static void write_metrics(const struct cycle *cycle, struct json *json)
 
 void control_status_write(struct control *control, struct json *json)
 {
-    struct control_status status = { .state = NULL };
     const struct pool *pool = control->pool;
+    bool ends;
 
     CHECK_KIND(control, CONTROL_KIND);
     assert(pool->serving != NULL); /* the first generation publishes the control socket */
-    control->ops->status(control->host, &status);
-    assert(status.state != NULL && status.configuration != NULL);
     json_string(json, "version", BUILD_VERSION);
     json_number(json, "pid", process_ops->self());
-    json_string(json, "state", status.state);
-    write_status_time(json, "started", status.started.wall_ms);
-    json_number(json, "uptime_ms", (int64_t)(pool->clock->mono_ms - status.started.mono_ms));
-    json_string(json, "configuration", status.configuration);
-    write_reload(&status, json);
-    write_upgrade(&status, json);
-    write_generations(pool, status.ends, json);
+    ends = control->ops->write_head(control->host, json);
+    write_generations(pool, ends, json);
     write_totals(pool->shared, json);
     json_object(json, "deaths");
     for (unsigned i = 0; i < POOL_DEATHS; i++)
@@ -359,7 +284,6 @@ void control_status_write(struct control *control, struct json *json)
             json_number(json, pool_deaths[i].name, (int64_t)pool->deaths[i]);
     json_close(json);
     write_listeners(&pool->serving->cycle->stream.listeners, json);
-    write_left(&status, json);
-    write_pending(&status, json);
+    control->ops->write_tail(control->host, json);
     write_metrics(pool->serving->cycle, json);
 }

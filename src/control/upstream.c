@@ -362,7 +362,7 @@ static bool carry_out(
     }
     control_reply_begin(&json, true);
     write_upstreams(control, named ? name : NULL, &json);
-    control_reply_end(&json, client);
+    control_reply_end(&json, client, false);
     return true;
 }
 

@@ -142,15 +142,14 @@ void commands_note_upgrade(struct commands *commands, struct timers *timers)
     timers_arm(timers, &commands->upgrade, UPGRADE_NOTE_MS);
 }
 
-void commands_fill_status(const struct commands *commands, struct control_status *out)
+void commands_write(const struct commands *commands, struct json *json)
 {
-    unsigned n = 0;
-
     for (unsigned i = 0; i < COMMANDS_WAITING; i++) {
         if (commands->why[i][0] == '\0')
             continue;
-        out->pending[n].command = waiting_commands[i].word;
-        out->pending[n++].why = commands->why[i];
+        json_object(json, NULL);
+        json_string(json, "command", waiting_commands[i].word);
+        json_string(json, "waiting", commands->why[i]);
+        json_close(json);
     }
-    assert(out->pending[n].command == NULL);
 }

@@ -3,13 +3,13 @@
  * out yet. The log, the clients and the status are told why a reload or an upgrade waits. */
 #pragma once
 
+#include "base/json.h"
 #include "base/log.h"
 #include "event/timer.h"
 #include "process/signals.h"
 
 #include <stdint.h>
 
-struct control_status;
 struct master;
 
 #define COMMANDS_WAITING 2   /* a reload and an upgrade: the others are carried out at once */
@@ -34,4 +34,5 @@ bool commands_take(struct commands *commands, enum command command);
 void commands_tell(struct master *master);
 /* A new binary was started: clients of the upgrade are told of a slow start. */
 void commands_note_upgrade(struct commands *commands, struct timers *timers);
-void commands_fill_status(const struct commands *commands, struct control_status *out);
+/* Writes the waiting commands for the status. */
+void commands_write(const struct commands *commands, struct json *json);

@@ -4,6 +4,7 @@
 #include "master/hosts.h"
 
 #include "base/check.h"
+#include "control/status.h"
 #include "master/master.h"
 #include "pool/worker.h"
 #include "process/configuration.h"
@@ -222,33 +223,53 @@ static const char *describe_state(const struct master *master)
     }
 }
 
-static void fill_status(void *host, struct control_status *out)
+static bool write_status_head(void *host, struct json *json)
 {
     const struct master *master = master_of(host);
+    const struct reload_status *result = &master->reload.result;
     const struct upgrade *upgrade = &master->upgrade;
+    const char *other = upgrade->control;
 
     assert(role_is(ROLE_MASTER));
-    *out = (struct control_status) {
-        .state = describe_state(master),
-        .ends = master->phase != MASTER_RUNS,
-        .configuration = master->options->conf,
-        .started = master->started,
-        .reload = { master->result.any, master->result.ok, master->result.at_ms,
-            master->result.why },
-    };
-    if (upgrade->phase != UPGRADE_NONE) {
-        out->upgrade.role = upgrade_is_new(upgrade) ? "new" : "old";
-        out->upgrade.other = upgrade->other;
-        out->upgrade.serves =
-            upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE;
-        out->upgrade.main = upgrade->main;
-        if (upgrade->control != NULL &&
-            !control_socket_is_at(&master->endpoints.control, upgrade->control))
-            out->upgrade.control = upgrade->control;
+    json_string(json, "state", describe_state(master));
+    control_status_time(json, "started", master->started.wall_ms);
+    json_number(json, "uptime_ms", (int64_t)(master->clock.mono_ms - master->started.mono_ms));
+    json_string(json, "configuration", master->options->conf);
+    if (result->any) {
+        json_object(json, "reload");
+        json_bool(json, "ok", result->ok);
+        control_status_time(json, "at", result->at_ms);
+        json_string(json, "error", result->ok ? NULL : result->why);
+        json_close(json);
+    } else {
+        json_null(json, "reload");
     }
+    if (upgrade->phase != UPGRADE_NONE) {
+        json_object(json, "upgrade");
+        json_string(json, "role", upgrade_is_new(upgrade) ? "new" : "old");
+        json_number(json, "other", upgrade->other);
+        if (other != NULL && control_socket_is_at(&master->endpoints.control, other))
+            other = NULL; /* not yet moved to the second name */
+        json_string(json, "control", other);
+        json_bool(json, "serves",
+            upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE);
+        json_bool(json, "main", upgrade->main);
+        json_close(json);
+    } else {
+        json_null(json, "upgrade");
+    }
+    return master->phase != MASTER_RUNS;
+}
+
+static void write_status_tail(void *host, struct json *json)
+{
+    const struct master *master = master_of(host);
+
+    left_behind_write(&master->left, json);
+    json_array(json, "pending");
     if (master->phase == MASTER_RUNS)
-        commands_fill_status(&master->commands, out);
-    left_behind_status(&master->left, out);
+        commands_write(&master->commands, json);
+    json_close(json);
 }
 
 static const char *accept_command(void *host, enum command command)
@@ -282,7 +303,8 @@ static bool is_master(void *host, pid_t pid)
 }
 
 static const struct control_ops control_ops = {
-    .status = fill_status,
+    .write_head = write_status_head,
+    .write_tail = write_status_tail,
     .command = accept_command,
     .is_master = is_master,
 };

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#define STATUS_MAX 256 /* workers in the status, the first ones */
 #define LOOK_MS 20
 /* Time to end, as a worker of ours has, and then time to die. */
 #define KILL_MS 2000
@@ -41,10 +42,10 @@ void left_behind_report(const struct left_behind *left)
 {
     struct report report = { .n = 0 };
 
-    worker_list_find_left(left->list, add_pid, &report);
-    worker_list_tidy(left->list);
+    worker_list_find_left(left->pool->list, add_pid, &report);
+    worker_list_tidy(left->pool->list);
     if (report.n > 0)
-        log_write(left->log, LEVEL_ALERT, 0,
+        log_write(left->pool->log, LEVEL_ALERT, 0,
             "%u worker process%s of master process %d, which was killed, still ha%s sessions:%s "
             "(\"kill -INT\" ends them, as a fast shutdown does)",
             report.n, report.n == 1 ? "" : "es", (int)report.master, report.n == 1 ? "s" : "ve",
@@ -61,50 +62,60 @@ static void signal_left(void *arg, const struct left_worker *worker)
 static void look_at_left(struct loop *loop, struct timer *timer)
 {
     struct left_behind *left = container_of(timer, struct left_behind, look);
-    uint64_t now = left->clock->mono_ms;
+    uint64_t now = left->pool->clock->mono_ms;
     int number = now < left->killed_at ? 0 : SIGKILL;
 
     (void)loop;
-    if (worker_list_find_left(left->list, signal_left, &number) > 0 &&
+    if (worker_list_find_left(left->pool->list, signal_left, &number) > 0 &&
         now < left->killed_at + KILL_MS)
-        timers_arm(left->timers, timer, LOOK_MS);
+        timers_arm(left->pool->timers, timer, LOOK_MS);
     else
         left->killed_at = 0;
 }
 
-void left_behind_init(struct left_behind *left, const struct left_behind *from)
+void left_behind_init(struct left_behind *left, const struct pool *pool)
 {
-    assert(from->list != NULL && from->log != NULL);
-    *left = *from;
-    left->look.expired = look_at_left;
+    *left = (struct left_behind) { .pool = pool, .look = { .expired = look_at_left } };
 }
 
 void left_behind_end(struct left_behind *left)
 {
     int number = SIGINT;
-    unsigned n = worker_list_find_left(left->list, signal_left, &number);
+    unsigned n = worker_list_find_left(left->pool->list, signal_left, &number);
 
     assert(role_is(ROLE_MASTER));
     if (n == 0)
         return;
-    log_write(left->log, LEVEL_NOTICE, 0,
+    log_write(left->pool->log, LEVEL_NOTICE, 0,
         "%u worker process%s of a master process that was killed %s told to end", n,
         n == 1 ? "" : "es", n == 1 ? "is" : "are");
-    left->killed_at = left->clock->mono_ms + KILL_MS;
-    timers_arm(left->timers, &left->look, LOOK_MS);
+    left->killed_at = left->pool->clock->mono_ms + KILL_MS;
+    timers_arm(left->pool->timers, &left->look, LOOK_MS);
 }
 
-static void add_to_status(void *arg, const struct left_worker *worker)
-{
-    struct control_status *status = arg;
+/* Workers written to the status. */
+struct listing {
+    struct json *json;
+    unsigned n;
+};
 
-    if (status->left_n == countof(status->left))
+static void write_left(void *arg, const struct left_worker *worker)
+{
+    struct listing *listing = arg;
+
+    if (listing->n++ >= STATUS_MAX)
         return;
-    status->left[status->left_n].master = worker->master;
-    status->left[status->left_n++].pid = worker->pid;
+    json_object(listing->json, NULL);
+    json_number(listing->json, "pid", worker->pid);
+    json_number(listing->json, "master", worker->master);
+    json_close(listing->json);
 }
 
-void left_behind_status(const struct left_behind *left, struct control_status *status)
+void left_behind_write(const struct left_behind *left, struct json *json)
 {
-    worker_list_find_left(left->list, add_to_status, status);
+    struct listing listing = { .json = json };
+
+    json_array(json, "left_behind");
+    worker_list_find_left(left->pool->list, write_left, &listing);
+    json_close(json);
 }

@@ -4,24 +4,19 @@
  * look reads the lists. */
 #pragma once
 
-#include "base/log.h"
-#include "control/status.h"
-#include "event/timer.h"
-#include "process/worker_list.h"
+#include "base/json.h"
+#include "pool/layout.h"
 
 struct left_behind {
-    const struct worker_list *list; /* the others are beside it */
-    struct log *log;
-    struct timers *timers;
-    const struct clock *clock;
-    struct timer look;  /* when to see whether they have ended */
-    uint64_t killed_at; /* when the rest is killed, monotonic ms; 0: no shutdown */
+    const struct pool *pool; /* the other lists are beside its own */
+    struct timer look;       /* when to see whether they have ended */
+    uint64_t killed_at;      /* when the rest is killed, monotonic ms; 0: no shutdown */
 };
 
-void left_behind_init(struct left_behind *left, const struct left_behind *from);
+void left_behind_init(struct left_behind *left, const struct pool *pool);
 /* Logs number and pids, if any, and removes lists of ended workers. */
 void left_behind_report(const struct left_behind *left);
 /* Ends the workers, by SIGINT and soon by SIGKILL. Until then killed_at is set. */
 void left_behind_end(struct left_behind *left);
-/* Fills in the status. */
-void left_behind_status(const struct left_behind *left, struct control_status *status);
+/* Writes the list for the status. */
+void left_behind_write(const struct left_behind *left, struct json *json);

@@ -243,25 +243,17 @@ static void init_parts(struct master *master, struct start *start)
 {
     timers_init(&master->timers, &master->clock, NULL);
     worker_list_open(&master->list, start->pidfile.path, &master->log);
-    left_behind_init(&master->left, &(struct left_behind) {
-                                        .list = &master->list,
-                                        .log = &master->log,
-                                        .timers = &master->timers,
-                                        .clock = &master->clock,
-                                    });
+    left_behind_init(&master->left, &master->pool);
     master->commands.log = &master->log;
     reload_init(&master->reload, &master->timers);
+    endpoints_init(&master->endpoints, &start->pidfile);
+    hosts_init(master, start);
     service_manager_init(&master->manager, &(struct service_manager) {
-                                               .log = &master->log,
-                                               .timers = &master->timers,
                                                .pool = &master->pool,
                                                .reload = &master->reload,
-                                               .result = &master->result,
                                                .phase = &master->phase,
                                                .is_main = &master->upgrade.main,
                                            });
-    endpoints_init(&master->endpoints, &start->pidfile);
-    hosts_init(master, start);
 }
 
 int master_main(struct start *start)

@@ -35,11 +35,10 @@ struct master {
     const struct cycle *accepted; /* configuration in force, as announced to protocols; or NULL */
     struct control control;
     struct endpoints endpoints;
-    struct worker_list list;     /* our workers, for the next master process */
-    struct left_behind left;     /* workers of one before us */
-    struct diag *diag;           /* diagnostics of a reload; NULL: there was no memory */
-    struct commands commands;    /* given, and not carried out yet */
-    struct reload_status result; /* outcome of the latest reload */
+    struct worker_list list;  /* our workers, for the next master process */
+    struct left_behind left;  /* workers of one before us */
+    struct diag *diag;        /* diagnostics of a reload; NULL: there was no memory */
+    struct commands commands; /* given, and not carried out yet */
     enum master_phase phase;
     bool termed;    /* a SIGTERM has come */
     bool leaves;    /* the end is left to a child, once no worker holds listeners */

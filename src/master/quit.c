@@ -126,34 +126,28 @@ static void wait_for_heir(void *arg, pid_t child)
     free(leaving);
 }
 
-/* Copies; NULL without memory or descriptors. */
-static struct leaving *copy_for_exit(const struct log *log, const struct pidfile *pidfile)
+/* Returns as fork() does; in the child *ready is the child's end of the pipe. */
+static pid_t fork_leaving(const struct master *master, int *ready)
 {
     struct leaving *leaving = malloc(sizeof(*leaving));
+    int ends[2];
+    pid_t pid;
 
     if (leaving == NULL || descriptor_pipe(leaving->ends, 0) == -1) {
         free(leaving);
-        return NULL;
+        return -1;
     }
-    leaving->log = *log;
-    leaving->pidfile = *pidfile;
+    memcpy(ends, leaving->ends, sizeof(ends));
+    leaving->log = master->log;
+    leaving->pidfile = master->endpoints.pidfile;
+    snprintf(leaving->path, sizeof(leaving->path), "%s", leaving->pidfile.path);
     leaving->pidfile.path = leaving->path;
-    snprintf(leaving->path, sizeof(leaving->path), "%s", pidfile->path);
-    return leaving;
-}
-
-/* Returns as fork() does; in the child *ready is the child's end of the pipe. */
-static pid_t fork_leaving(struct leaving *leaving, int *ready)
-{
-    int end = leaving->ends[0];
-    pid_t pid;
-
-    *ready = leaving->ends[1];
+    *ready = ends[1];
     pid = process_ops->fork_heir(wait_for_heir, leaving);
     if (pid <= 0)
-        descriptor_close(end);
+        descriptor_close(ends[0]);
     if (pid == -1) {
-        descriptor_close(*ready);
+        descriptor_close(ends[1]);
         free(leaving);
     }
     return pid;
@@ -165,7 +159,6 @@ static void leave_to_child(struct master *master)
 {
     struct control_outcome outcome = { .error = "no child process could be left" };
     struct log *log = &master->log;
-    struct leaving *leaving = NULL;
     pid_t pid = -1;
     int ready;
 
@@ -175,9 +168,7 @@ static void leave_to_child(struct master *master)
     if (!pool_has_workers(&master->pool)) /* the process that left ends now */
         return;
     if (pool_leave_begin(&master->pool) == 0)
-        leaving = copy_for_exit(log, &master->endpoints.pidfile);
-    if (leaving != NULL)
-        pid = fork_leaving(leaving, &ready);
+        pid = fork_leaving(master, &ready);
     if (pid == 0) {
         become_master(master, ready);
         return;

@@ -106,7 +106,7 @@ static void end_resume(struct master *master, bool ok)
 
 void reload_end(struct master *master, bool ok)
 {
-    struct reload_status *result = &master->result;
+    struct reload_status *result = &master->reload.result;
     struct control_outcome outcome = { .ok = ok, .error = result->why, .diag = master->diag };
 
     bool ending = master->phase == MASTER_QUITS || master->phase == MASTER_TERMINATES;

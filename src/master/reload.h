@@ -30,18 +30,19 @@ enum reload_phase {
     RELOAD_GOING_BACK,
 };
 
-struct reload {
-    enum reload_phase phase;
-    struct config_check check;
-    struct timer deadline; /* deadline of the check */
-    struct timers *timers;
-};
-
 /* Outcome of the latest reload. */
 struct reload_status {
     bool any, ok;
     int64_t at_ms;             /* since the epoch */
     char why[DIAG_REASON_MAX]; /* why it failed */
+};
+
+struct reload {
+    enum reload_phase phase;
+    struct config_check check;
+    struct timer deadline; /* deadline of the check */
+    struct timers *timers;
+    struct reload_status result;
 };
 
 /* Changes the phase and the title of the daemon. */

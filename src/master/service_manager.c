@@ -35,7 +35,7 @@ static void describe_service(const struct service_manager *manager, char *text, 
 {
     unsigned n = pool_count_workers(manager->pool, false);
     unsigned draining = pool_count_workers(manager->pool, true);
-    const struct reload_status *result = manager->result;
+    const struct reload_status *result = &manager->reload->result;
     size_t used = 0;
 
     if (manager->reload->phase != RELOAD_IDLE)
@@ -62,8 +62,8 @@ static void watchdog_due(struct loop *loop, struct timer *timer)
 
     (void)loop;
     if (*manager->is_main)
-        notify_alive(manager->log);
-    timers_arm(manager->timers, timer, (notify_interval() + 1) / 2);
+        notify_alive(manager->pool->log);
+    timers_arm(manager->pool->timers, timer, (notify_interval() + 1) / 2);
 }
 
 /* Ends the wait of an exit for a manager without a confirmation. */
@@ -73,18 +73,17 @@ static void exit_expired(struct loop *loop, struct timer *timer)
 
     (void)loop;
     manager->late = true;
-    log_write(manager->log, LEVEL_WARN, 0, NOTIFY_EXIT_LATE, NOTIFY_EXIT_MS);
+    log_write(manager->pool->log, LEVEL_WARN, 0, NOTIFY_EXIT_LATE, NOTIFY_EXIT_MS);
 }
 
 void service_manager_init(struct service_manager *manager, const struct service_manager *from)
 {
-    assert(from->log != NULL && from->timers != NULL && from->pool != NULL);
-    assert(from->reload != NULL && from->result != NULL && from->phase != NULL);
-    assert(from->is_main != NULL);
+    assert(from->pool != NULL && from->reload != NULL);
+    assert(from->phase != NULL && from->is_main != NULL);
     *manager = *from;
     manager->alive.expired = watchdog_due;
     manager->exit.expired = exit_expired;
-    notify_attend(manager->timers, manager->log);
+    notify_attend(manager->pool->timers, manager->pool->log);
 }
 
 void service_manager_show(struct service_manager *manager)
@@ -100,7 +99,7 @@ void service_manager_show(struct service_manager *manager)
     if (strcmp(text, manager->status) == 0)
         return;
     memcpy(manager->status, text, sizeof(text));
-    notify_status(manager->log, text);
+    notify_status(manager->pool->log, text);
 }
 
 void service_manager_ready(struct service_manager *manager)
@@ -108,8 +107,8 @@ void service_manager_ready(struct service_manager *manager)
     if (!*manager->is_main || !notify_is_on())
         return;
     if (notify_interval() > 0)
-        timers_arm(manager->timers, &manager->alive, 0);
-    timers_disarm(manager->timers, &manager->exit);
+        timers_arm(manager->pool->timers, &manager->alive, 0);
+    timers_disarm(manager->pool->timers, &manager->exit);
     manager->late = false;
     manager->status[0] = '\0';            /* status of an earlier main process may show */
     if (*manager->phase != MASTER_RUNS) { /* we are the main process again, and end */
@@ -118,8 +117,8 @@ void service_manager_ready(struct service_manager *manager)
     }
     assert(manager->pool->serving != NULL);
     service_manager_show(manager);
-    fdstore_add(&manager->pool->serving->cycle->stream.listeners, manager->log);
-    notify_ready(manager->log);
+    fdstore_add(&manager->pool->serving->cycle->stream.listeners, manager->pool->log);
+    notify_ready(manager->pool->log);
 }
 
 void service_manager_give_way(struct service_manager *manager, pid_t to)
@@ -129,26 +128,26 @@ void service_manager_give_way(struct service_manager *manager, pid_t to)
     assert(to > 0);
     if (manager->pool->serving != NULL)
         STAILQ_FOREACH (listener, &manager->pool->serving->cycle->stream.listeners.list, link)
-            fdstore_drop(listener, manager->log);
-    notify_mainpid(manager->log, to);
+            fdstore_drop(listener, manager->pool->log);
+    notify_mainpid(manager->pool->log, to);
 }
 
 bool service_manager_may_exit(struct service_manager *manager)
 {
     assert(*manager->phase != MASTER_RUNS || manager->pool->serving == NULL);
-    if (manager->late || notify_confirm(manager->log)) {
-        timers_disarm(manager->timers, &manager->exit);
+    if (manager->late || notify_confirm(manager->pool->log)) {
+        timers_disarm(manager->pool->timers, &manager->exit);
         return true;
     }
     if (!timer_is_set(&manager->exit))
-        timers_arm(manager->timers, &manager->exit, NOTIFY_EXIT_MS);
+        timers_arm(manager->pool->timers, &manager->exit, NOTIFY_EXIT_MS);
     return false;
 }
 
 void service_manager_done(struct service_manager *manager)
 {
-    timers_disarm(manager->timers, &manager->alive);
-    timers_disarm(manager->timers, &manager->exit);
+    timers_disarm(manager->pool->timers, &manager->alive);
+    timers_disarm(manager->pool->timers, &manager->exit);
     notify_attend(NULL, NULL);
 }
 
@@ -163,11 +162,11 @@ void service_manager_reload(struct service_manager *manager)
         return;
     if (!ended) {
         process_ops->read_clock(&now);
-        notify_reloading(manager->log, &now.mono);
+        notify_reloading(manager->pool->log, &now.mono);
     }
     service_manager_show(manager);
     if (ended)
-        notify_ready(manager->log);
+        notify_ready(manager->pool->log);
 }
 
 void service_manager_stopping(struct service_manager *manager)
@@ -175,6 +174,6 @@ void service_manager_stopping(struct service_manager *manager)
     assert(*manager->phase != MASTER_RUNS);
     if (!*manager->is_main || !notify_is_on())
         return;
-    notify_stopping(manager->log);
+    notify_stopping(manager->pool->log);
     service_manager_show(manager);
 }

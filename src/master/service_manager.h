@@ -10,15 +10,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct log;
 struct pool;
 
 struct service_manager {
-    struct log *log;
-    struct timers *timers;
     const struct pool *pool;
     const struct reload *reload;
-    const struct reload_status *result; /* outcome of the latest reload */
     const enum master_phase *phase;
     const bool *is_main;            /* we are the main process, heard by the manager */
     char status[NOTIFY_STATUS_MAX]; /* the latest that was shown */

@@ -174,9 +174,7 @@ static void log_start_failure(const struct pool *pool, const char *why)
 
 void transaction_withdraw(struct generation *generation, const char *why)
 {
-    const struct pool *pool = generation->pool;
-
-    log_start_failure(pool, why);
+    log_start_failure(generation->pool, why);
     take_start_back(generation);
 }
 

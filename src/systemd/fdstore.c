@@ -58,16 +58,6 @@ static char *take_variable(const char *name)
     return copy;
 }
 
-/* Removes the name of the next descriptor from the list and returns it. */
-static const char *next_fd_name(char **names, char name[NAME_MAX_BYTES + 1])
-{
-    const char *next = *names != NULL ? strsep(names, ":") : NULL;
-
-    strncpy(name, next != NULL ? next : UNNAMED, NAME_MAX_BYTES);
-    name[NAME_MAX_BYTES] = '\0';
-    return name;
-}
-
 static int add_passed_socket(
     struct adopted *adopted, const struct adopted_socket *passed, struct log *log)
 {
@@ -100,9 +90,10 @@ static int add_passed_sockets(struct adopted *adopted, int64_t n, char *names, s
             return -1;
         }
     for (int fd = ADOPTED_PASSED_FIRST; fd < ADOPTED_PASSED_FIRST + n; fd++) {
-        struct adopted_socket passed = { .fd = fd, .number = fd };
+        struct adopted_socket passed = { .fd = fd, .number = fd, .name = name };
+        const char *next = names != NULL ? strsep(&names, ":") : NULL;
 
-        passed.name = next_fd_name(&names, name);
+        snprintf(name, sizeof(name), "%s", next != NULL ? next : UNNAMED);
         passed.from = is_store_name(name) ? ADOPTED_FROM_STORE : ADOPTED_FROM_MANAGER;
         if (add_passed_socket(adopted, &passed, log) == -1)
             return -1;
@@ -110,23 +101,17 @@ static int add_passed_sockets(struct adopted *adopted, int64_t n, char *names, s
     return 0;
 }
 
-/* Whether the text is our pid: the variables may be left from a parent process. */
-static bool is_pid(const char *text, pid_t self)
-{
-    int64_t pid;
-
-    return text != NULL && number_parse(text, 1, INT_MAX, &pid) == NUMBER_OK && pid == self;
-}
-
 int fdstore_adopt(struct adopted *adopted, pid_t self, struct log *log)
 {
     char *pid = take_variable("LISTEN_PID"), *fds = take_variable("LISTEN_FDS"),
          *names = take_variable("LISTEN_FDNAMES");
+    int64_t n, for_pid;
     int status = 0;
-    int64_t n;
 
     unsetenv("LISTEN_PIDFDID");
-    if (is_pid(pid, self) && fds != NULL) {
+    /* the variables may be left from a parent process */
+    if (pid != NULL && number_parse(pid, 1, INT_MAX, &for_pid) == NUMBER_OK && for_pid == self &&
+        fds != NULL) {
         if (number_parse(fds, 0, INT_MAX - ADOPTED_PASSED_FIRST, &n) == NUMBER_OK) {
             status = add_passed_sockets(adopted, n, names, log);
         } else {
@@ -142,27 +127,19 @@ int fdstore_adopt(struct adopted *adopted, pid_t self, struct log *log)
 
 /* Storing */
 
-/* Returns false where no more can be stored for now. */
-static bool store_sockets(struct listener *listener, struct log *log)
-{
-    char name[FDSTORE_NAME_MAX];
-
-    store_name_of(listener, name);
-    for (; listener->stored_n < listener->fd_n; listener->stored_n++)
-        if (notify_store(log, name, listener->fds[listener->stored_n]) == -1)
-            return false;
-    return true;
-}
-
 void fdstore_add(struct listeners *listeners, struct log *log)
 {
     struct listener *listener;
+    char name[FDSTORE_NAME_MAX];
 
     if (!notify_is_on())
         return;
-    STAILQ_FOREACH (listener, &listeners->list, link)
-        if (!listener->foreign && !store_sockets(listener, log))
-            return; /* avoids thousands of lines */
+    STAILQ_FOREACH (listener, &listeners->list, link) {
+        store_name_of(listener, name);
+        for (; !listener->foreign && listener->stored_n < listener->fd_n; listener->stored_n++)
+            if (notify_store(log, name, listener->fds[listener->stored_n]) == -1)
+                return; /* avoids thousands of lines */
+    }
 }
 
 void fdstore_drop(struct listener *listener, struct log *log)
@@ -172,7 +149,7 @@ void fdstore_drop(struct listener *listener, struct log *log)
     if (listener->stored_n == 0)
         return;
     store_name_of(listener, name);
-    notify_unstore(log, name);
+    notify_store(log, name, -1);
     listener->stored_n = 0;
 }
 

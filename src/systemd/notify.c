@@ -146,21 +146,15 @@ void notify_alive(struct log *log)
     notify_queue_push(&notify_state->queue, log, NOTIFY_ALIVE, "WATCHDOG=1", -1);
 }
 
-/* FDPOLL=0: no event on a listening socket makes the copy useless. */
 int notify_store(struct log *log, const char *name, int fd)
 {
     char state[320];
 
-    snprintf(state, sizeof(state), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
-    return notify_queue_push(&notify_state->queue, log, NOTIFY_STORE, state, fd);
-}
-
-int notify_unstore(struct log *log, const char *name)
-{
-    char state[320];
-
-    snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name);
-    return notify_queue_push(&notify_state->queue, log, NOTIFY_UNSTORE, state, -1);
+    /* FDPOLL=0: no event on a listening socket makes the copy useless */
+    snprintf(state, sizeof(state), "%s\nFDNAME=%s",
+        fd != -1 ? "FDSTORE=1\nFDPOLL=0" : "FDSTOREREMOVE=1", name);
+    return notify_queue_push(
+        &notify_state->queue, log, fd != -1 ? NOTIFY_STORE : NOTIFY_UNSTORE, state, fd);
 }
 
 bool notify_is_waiting(void)

@@ -64,11 +64,9 @@ bool notify_cancel_mainpid(void);
 uint64_t notify_interval(void);
 void notify_alive(struct log *log);
 
-/* Stores a copy of a descriptor in the manager, or removes all copies of a name. Names are
- * printable ASCII without ':', at most 255 bytes. -1 without a manager, or without memory or
- * descriptors for the queue. */
+/* Stores a copy of a descriptor in the manager, or (-1) removes all copies of a name, of printable
+ * ASCII without ':' and at most 255 bytes. -1 without a manager, memory or descriptors. */
 int notify_store(struct log *log, const char *name, int fd);
-int notify_unstore(struct log *log, const char *name);
 
 /* Whether messages are queued. */
 bool notify_is_waiting(void);

@@ -120,21 +120,6 @@ void binary_forget(struct binary *binary)
     *binary = (struct binary) { .path = NULL };
 }
 
-/* Executes the binary in the directory and with the arguments of our own start; the descriptors
- * listed stay open. Returns only when that fails, with errno. */
-static void execute_binary(
-    const struct binary *binary, char *const environment[], const int *fds, unsigned n)
-{
-    assert(binary->path != NULL && binary->directory != NULL);
-    for (unsigned i = 0; i < n; i++)
-        if (descriptor_set_inherited(fds[i], true) == -1)
-            return;
-    if (chdir(binary->directory) == 0)
-        process_ops->execute(binary->path, binary->arguments, environment);
-}
-
-/* The child of an upgrade */
-
 /* Describes a failed execve(), with errno. The state of the hand-over is a variable of the
  * environment, whose length the kernel bounds (E2BIG). */
 static void describe_failure(const struct execution *execution, char *text, size_t size)
@@ -150,37 +135,16 @@ static void describe_failure(const struct execution *execution, char *text, size
             execution->state.fd_n);
 }
 
-/* Writes what the new process takes over from the serving generation. */
-static void write_state(
-    struct exec_state_writer *state, const struct pool *pool, int lock, int link)
+int binary_prepare(struct execution *execution, const struct binary *binary,
+    const struct pool *pool, int lock, int link)
 {
-    const struct cycle *cycle = pool->serving->cycle;
-    const struct adopted_socket *passed;
-    const struct listener *listener;
-    const struct zone *zone;
     unsigned side = 1 - pool->shared->half;
 
     /* a killed master process may have left numbers in the slots that the new process gets */
     for (uint32_t i = 0; i < SLOT_MAX; i++)
         zones_slot_released(
             &pool->serving->cycle->zones, (struct slot_id) { .slot = side * SLOT_MAX + i });
-    exec_state_begin(state, link, lock, side, shared_serial(pool->shared));
-    STAILQ_FOREACH (passed, &pool->adopted->sockets, link)
-        if (passed->fd != -1)
-            exec_state_add_passed(state, passed);
-    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
-        for (unsigned i = listener->kept_n; i < listener->fd_n; i++)
-            if (listener->fds[i] != -1)
-                exec_state_add_socket(state, listener->fds[i]);
-    STAILQ_FOREACH (zone, &cycle->zones, link)
-        exec_state_add_zone(state, zone->segment.fd);
-}
-
-int binary_prepare(struct execution *execution, const struct binary *binary,
-    const struct pool *pool, int lock, int link)
-{
-    write_state(&execution->state, pool, lock, link);
-    if (exec_state_end(&execution->state) == -1)
+    if (exec_state_write(&execution->state, pool, lock, link) == -1)
         return -1;
     assert(execution->environment == NULL && link != -1);
     execution->environment = list_environment(binary, execution->state.text);
@@ -200,11 +164,16 @@ void binary_run(void *arg)
 {
     const struct execution *execution = arg;
     const struct exec_state_writer *state = &execution->state;
+    const struct binary *binary = execution->binary;
+    bool inherited = true;
     struct diag *diag = diag_create();
     char text[1024];
 
     process_ops->reset_handlers(); /* the new binary need not do it */
-    execute_binary(execution->binary, execution->environment, state->fds, state->fd_n);
+    for (unsigned i = 0; i < state->fd_n && inherited; i++)
+        inherited = descriptor_set_inherited(state->fds[i], true) != -1;
+    if (inherited && chdir(binary->directory) == 0)
+        process_ops->execute(binary->path, binary->arguments, execution->environment);
     describe_failure(execution, text, sizeof(text));
     if (diag != NULL)
         diag_add(diag, diag_begin(diag),

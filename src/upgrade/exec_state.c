@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "os/descriptor.h"
+#include "pool/layout.h"
 #include "process/process_ops.h"
 #include "systemd/fdstore.h"
 
@@ -27,67 +28,53 @@ enum {
     ZONE = 'z',
 };
 
-static void add_item(struct exec_state_writer *state, char kind, int fd)
+/* Adds a descriptor; false without memory. */
+static bool add_item(struct exec_state_writer *state, FILE *file, char kind, int fd)
 {
     int *fds = realloc(state->fds, (state->fd_n + 1) * sizeof(*fds));
 
     assert(fd >= 0);
-    if (fds != NULL) {
-        state->fds = fds;
-        fds[state->fd_n++] = fd;
-    }
-    if (fds != NULL && state->file != NULL) {
-        fprintf(state->file, ":%c%d", kind, fd);
-    } else if (state->file != NULL) {
-        fclose(state->file);
-        state->file = NULL;
-    }
+    if (fds == NULL)
+        return false;
+    state->fds = fds;
+    fds[state->fd_n++] = fd;
+    fprintf(file, ":%c%d", kind, fd);
+    return true;
 }
 
-void exec_state_begin(
-    struct exec_state_writer *state, int link, int lock, unsigned side, uint32_t serial)
+int exec_state_write(struct exec_state_writer *state, const struct pool *pool, int lock, int link)
 {
-    assert(side <= 1);
+    const struct cycle *cycle = pool->serving->cycle;
+    unsigned side = 1 - pool->shared->half;
+    const struct adopted_socket *passed;
+    const struct listener *listener;
+    const struct zone *zone;
+    FILE *file;
+    bool ok;
+
     *state = (struct exec_state_writer) { .fds = NULL };
-    state->file = open_memstream(&state->text, &state->size);
-    if (state->file == NULL)
-        return;
-    fprintf(state->file, "%s=%s:%c%d:%c%u,%lu", EXEC_STATE_VARIABLE, FORM, PARENT,
-        (int)process_ops->self(), SLOTS, side, (unsigned long)serial);
-    add_item(state, LINK, link);
-    if (lock != -1)
-        add_item(state, LOCK, lock);
-}
-
-void exec_state_add_socket(struct exec_state_writer *state, int fd)
-{
-    add_item(state, SOCKET, fd);
-}
-
-void exec_state_add_passed(struct exec_state_writer *state, const struct adopted_socket *passed)
-{
-    add_item(state, PASSED, passed->fd);
-    if (state->file != NULL)
-        fprintf(state->file, ",%d,%s", passed->number, passed->name);
-}
-
-void exec_state_add_zone(struct exec_state_writer *state, int fd)
-{
-    add_item(state, ZONE, fd);
-}
-
-int exec_state_end(struct exec_state_writer *state)
-{
-    FILE *file = state->file;
-
-    state->file = NULL;
-    return file != NULL && fclose(file) == 0 ? 0 : -1;
+    file = open_memstream(&state->text, &state->size);
+    if (file == NULL)
+        return -1;
+    fprintf(file, "%s=%s:%c%d:%c%u,%lu", EXEC_STATE_VARIABLE, FORM, PARENT,
+        (int)process_ops->self(), SLOTS, side, (unsigned long)shared_serial(pool->shared));
+    ok = add_item(state, file, LINK, link) && (lock == -1 || add_item(state, file, LOCK, lock));
+    STAILQ_FOREACH (passed, &pool->adopted->sockets, link)
+        if (passed->fd != -1) {
+            ok = add_item(state, file, PASSED, passed->fd) && ok;
+            fprintf(file, ",%d,%s", passed->number, passed->name);
+        }
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
+        for (unsigned i = listener->kept_n; i < listener->fd_n; i++)
+            if (listener->fds[i] != -1)
+                ok = add_item(state, file, SOCKET, listener->fds[i]) && ok;
+    STAILQ_FOREACH (zone, &cycle->zones, link)
+        ok = add_item(state, file, ZONE, zone->segment.fd) && ok;
+    return fclose(file) == 0 && ok ? 0 : -1;
 }
 
 void exec_state_destroy(struct exec_state_writer *state)
 {
-    if (state->file != NULL)
-        fclose(state->file);
     free(state->text);
     free(state->fds);
     *state = (struct exec_state_writer) { .fds = NULL };

@@ -16,27 +16,20 @@
 
 #define EXEC_STATE_VARIABLE "FORKBEARD"
 
-/* State during writing: the variable and the descriptors. */
+struct pool;
+
+/* The written state: the variable and the descriptors. */
 struct exec_state_writer {
-    FILE *file; /* NULL: not begun, ended, or no memory */
-    char *text; /* "FORKBEARD=..." behind exec_state_end() */
+    char *text; /* "FORKBEARD=..." */
     size_t size;
     int *fds;
     unsigned fd_n;
 };
 
-/* Begins with the link to us, the pid file's lock (or -1), the side of the region of worker slots,
- * and the serial that the new process's slots begin behind. */
-void exec_state_begin(
-    struct exec_state_writer *state, int link, int lock, unsigned side, uint32_t serial);
-/* Adds a socket of ours, in the order of the listener's slots. */
-void exec_state_add_socket(struct exec_state_writer *state, int fd);
-/* Adds a socket of the service manager. */
-void exec_state_add_passed(struct exec_state_writer *state, const struct adopted_socket *passed);
-/* Adds the memory of a zone. */
-void exec_state_add_zone(struct exec_state_writer *state, int fd);
-/* Ends the text; -1 without memory. */
-int exec_state_end(struct exec_state_writer *state);
+/* Writes the link to us, the pid file's lock (or -1), the other side of the region of worker slots,
+ * and the sockets and zones of the serving generation, in the order of the listeners' slots; -1
+ * without memory. */
+int exec_state_write(struct exec_state_writer *state, const struct pool *pool, int lock, int link);
 /* Frees the memory; descriptors stay open. */
 void exec_state_destroy(struct exec_state_writer *state);
 

@@ -112,7 +112,7 @@ START_TEST(each_message_is_as_the_protocol_has_it)
     ck_assert_str_eq(receive_message(&f), "STATUS=a status");
     notify_reloading(&f.log, &(struct timespec) { .tv_sec = 3, .tv_nsec = 4567890 });
     ck_assert_str_eq(receive_message(&f), "RELOADING=1\nMONOTONIC_USEC=3004567");
-    ck_assert_int_eq(notify_unstore(&f.log, "name"), 0);
+    ck_assert_int_eq(notify_store(&f.log, "name", -1), 0);
     ck_assert_str_eq(receive_message(&f), "FDSTOREREMOVE=1\nFDNAME=name");
     ck_assert_int_eq(f.sent, -1);
     tear_down(&f);
