@@ -48,6 +48,8 @@ struct control_client {
     char in[CONTROL_REQUEST_MAX];
 };
 
+/* Finds the pid (0: outside of our container); returns the reason of a refusal, or NULL. */
+const char *control_client_refusal(struct control *control, int fd, pid_t *pid);
 void control_client_destroy(struct control_client *client);
 /* Asserts the invariants between two calls. */
 void control_client_check(const struct control_client *client);

@@ -5,7 +5,6 @@
 #include "control/control.h"
 
 #include "control/client.h"
-#include "control/peer.h"
 #include "control/upstream.h"
 #include "os/descriptor.h"
 #include "process/process_ops.h"
@@ -263,7 +262,7 @@ static void begin_control_client(struct control *control, int fd)
     timers_arm(control->timers, &client->patience, CONTROL_PATIENCE_MS);
     TAILQ_INSERT_TAIL(&control->clients, client, link);
     control->client_n++;
-    refused = control_peer_refusal(control, fd, &client->pid);
+    refused = control_client_refusal(control, fd, &client->pid);
     client->activity = ++control->activity;
     if (refused != NULL)
         control_reply_error(client, refused, true);

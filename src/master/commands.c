@@ -43,6 +43,7 @@ bool commands_take(struct commands *commands, enum command command)
     bool requested = (commands->requested >> command & 1) != 0;
     const struct signal_row *row;
 
+    assert(command > COMMAND_NONE && command < COMMAND_N);
     commands->requested &= ~(1u << command);
     commands->sender = 0;
     /* SIGHUP means a resume while the daemon quits */

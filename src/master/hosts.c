@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "control/status.h"
 #include "master/master.h"
+#include "master/quit.h"
 #include "pool/worker.h"
 #include "process/configuration.h"
 #include "process/environment.h"
@@ -73,7 +74,7 @@ static void note_serving(void *host, bool first)
                -1) {
         master->failed = true; /* without endpoints no client would find us */
         if (master->phase == MASTER_RUNS)
-            master_end(master, false);
+            quit_begin(master, false);
         return;
     }
     worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
@@ -309,19 +310,6 @@ static const struct control_ops control_ops = {
     .is_master = is_master,
 };
 
-void hosts_refuse_waiting(struct master *master)
-{
-    struct control_outcome outcome = { .ok = false, .error = "the daemon is ending" };
-
-    assert(master->phase != MASTER_RUNS);
-    control_reply(&master->control, CONTROL_WAIT_RELOAD, &outcome);
-    control_reply(&master->control, CONTROL_WAIT_UPGRADE, &outcome);
-    control_reply(&master->control, CONTROL_WAIT_RESUME, &outcome);
-    if (master->phase == MASTER_TERMINATES)
-        control_reply(
-            &master->control, CONTROL_WAIT_QUIT, &(struct control_outcome) { .ok = true });
-}
-
 void hosts_reopen_logs(struct master *master)
 {
     struct log *log = &master->log;
@@ -386,6 +374,7 @@ void hosts_begin_upgrade(struct master *master)
 
 void hosts_init(struct master *master, struct start *start)
 {
+    assert(role_is(ROLE_MASTER));
     pool_init(&master->pool, &(struct pool) {
                                  .ops = &pool_ops,
                                  .host = master,

@@ -7,8 +7,6 @@ struct start;
 
 /* Begins the three parts, and takes the link of a new process. Endpoints come first. */
 void hosts_init(struct master *master, struct start *start);
-/* The daemon ends: refuses clients that wait for the beginning of a reload or an upgrade. */
-void hosts_refuse_waiting(struct master *master);
 /* Opens the logs again, and replies to waiting clients. */
 void hosts_reopen_logs(struct master *master);
 /* Begins an upgrade, or refuses it. No reload is under way. */

@@ -25,51 +25,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SERVICE_MANAGER_PID 1 /* the parent is a user's manager */
-
-/* Whether the handled signal comes from the service manager. */
-static bool is_by_manager(const struct master *master)
-{
-    return notify_is_on() && (master->commands.sender == SERVICE_MANAGER_PID ||
-                                 master->commands.sender == process_ops->parent());
-}
-
-void master_end(struct master *master, bool gracefully)
-{
-    bool by_service_manager = notify_is_on() && master->commands.sender == SERVICE_MANAGER_PID;
-    bool running;
-
-    if (master->phase == MASTER_RESUMES) { /* gives up, unless that has succeeded */
-        reload_cancel(master);
-        transaction_conclude(&master->pool);
-        assert(master->phase != MASTER_RESUMES);
-    }
-    if (gracefully && master->phase == MASTER_QUITS)
-        return;
-    running = master->phase == MASTER_RUNS;
-    master_set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
-    /* a waiting reload, or a SIGHUP from before the command, takes no end back */
-    process_ops->admit_signals();
-    signals_take(COMMAND_RELOAD, NULL);
-    master->commands.requested &= ~(1u << COMMAND_RELOAD);
-    reload_cancel(master);
-    transaction_conclude(&master->pool);
-    upgrade_ending(&master->upgrade, gracefully, by_service_manager);
-    /* before the listeners are closed: the path of a socket stays for copies of it */
-    if (running && gracefully && !master->leaves && !master->termed && !is_by_manager(master))
-        quit_drop_stored(master);
-    if (running) /* later a unix path may belong to a second daemon */
-        pool_close_listeners(&master->pool);
-    pool_end(&master->pool, gracefully);
-    if (!gracefully && !master->failed)
-        left_behind_end(&master->left);
-    /* a manager that was told of an end kills the rest after a timeout; an operator's end may be
-     * taken back */
-    if (!gracefully || is_by_manager(master))
-        service_manager_stopping(&master->manager);
-    hosts_refuse_waiting(master);
-}
-
 /* SIGTERM means what `sigterm_shutdown` says; a second SIGTERM, or a SIGTERM before the daemon
  * serves, ends the daemon at once. */
 static void handle_term(struct master *master)
@@ -83,7 +38,7 @@ static void handle_term(struct master *master)
         signals_find(ROLE_MASTER, gracefully ? COMMAND_QUIT : COMMAND_TERMINATE)->doing);
     master->termed = true;
     if (gracefully ? master->phase != MASTER_QUITS : master->phase != MASTER_TERMINATES)
-        master_end(master, gracefully);
+        quit_begin(master, gracefully);
 }
 
 static void carry_out_ends(struct master *master)
@@ -93,18 +48,18 @@ static void carry_out_ends(struct master *master)
     if (signals_take(COMMAND_TERM, &commands->sender))
         handle_term(master);
     if (commands_take(commands, COMMAND_TERMINATE) && master->phase != MASTER_TERMINATES)
-        master_end(master, false);
+        quit_begin(master, false);
     if (commands_take(commands, COMMAND_QUIT) && master->phase != MASTER_QUITS) {
         if (master->phase == MASTER_TERMINATES)
-            hosts_refuse_waiting(master);
+            quit_refuse_waiting(master);
         else
-            master_end(master, true);
-        if (!is_by_manager(master))
+            quit_begin(master, true);
+        if (!quit_is_by_manager(master))
             quit_drop_stored(master);
     }
     if (commands_take(commands, COMMAND_LEAVE) && master->phase != MASTER_TERMINATES) {
         master->leaves = !master->is_left;
-        master_end(master, true);
+        quit_begin(master, true);
     }
 }
 
@@ -204,7 +159,7 @@ static void run(struct master *master)
         if (!over)
             carry_out_commands(master, given);
         else if (master->phase != MASTER_RUNS) /* the new process may be the main process already */
-            hosts_refuse_waiting(master);
+            quit_refuse_waiting(master);
         pool_advance(pool);
         if (notify_is_on())
             service_manager_show(&master->manager);

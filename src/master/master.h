@@ -49,5 +49,3 @@ struct master {
 
 /* Runs until the end, with the role's signals installed; returns the exit code. */
 int master_main(struct start *start);
-/* Begins to end the daemon, or goes on to end it at once. */
-void master_end(struct master *master, bool gracefully);

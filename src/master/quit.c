@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The graceful end of a master process, and its taking back. The names go to the next start at
- * once, and the lock as soon as no worker holds a listener, at the latest after a bounded time.
+/* The end of a master process, and the taking back of a graceful one. The names go to the next
+ * start at once, and the lock as soon as no worker holds a listener, at the latest after some time.
  * Until the exit a resume starts a whole new generation, as a reload does, unless another master
  * process has the lock. COMMAND_LEAVE leaves the end to a child, which differs by its pid alone,
  * so that a waiting service manager sees the main process exit. Nothing here waits but for the
@@ -26,6 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SERVICE_MANAGER_PID 1 /* the parent is a user's manager */
+
 /* Whether no other master process serves. */
 static bool is_alone(const struct master *master)
 {
@@ -43,6 +45,19 @@ void quit_drop_stored(struct master *master)
     if (master->pool.serving != NULL)
         STAILQ_FOREACH (listener, &master->pool.serving->cycle->stream.listeners.list, link)
             fdstore_drop(listener, &master->log);
+}
+
+void quit_refuse_waiting(struct master *master)
+{
+    struct control_outcome outcome = { .ok = false, .error = "the daemon is ending" };
+
+    assert(master->phase != MASTER_RUNS);
+    control_reply(&master->control, CONTROL_WAIT_RELOAD, &outcome);
+    control_reply(&master->control, CONTROL_WAIT_UPGRADE, &outcome);
+    control_reply(&master->control, CONTROL_WAIT_RESUME, &outcome);
+    if (master->phase == MASTER_TERMINATES)
+        control_reply(
+            &master->control, CONTROL_WAIT_QUIT, &(struct control_outcome) { .ok = true });
 }
 
 static void refuse_resume(struct master *master, const char *why)
@@ -201,4 +216,46 @@ void quit_advance(struct master *master)
     control_reply(&master->control, CONTROL_WAIT_QUIT, &outcome);
     if (commands_take(&master->commands, COMMAND_RESUME))
         resume(master);
+}
+
+bool quit_is_by_manager(const struct master *master)
+{
+    return notify_is_on() && (master->commands.sender == SERVICE_MANAGER_PID ||
+                                 master->commands.sender == process_ops->parent());
+}
+
+void quit_begin(struct master *master, bool gracefully)
+{
+    bool by_service_manager = notify_is_on() && master->commands.sender == SERVICE_MANAGER_PID;
+    bool running;
+
+    if (master->phase == MASTER_RESUMES) { /* gives up, unless that has succeeded */
+        reload_cancel(master);
+        transaction_conclude(&master->pool);
+        assert(master->phase != MASTER_RESUMES);
+    }
+    if (gracefully && master->phase == MASTER_QUITS)
+        return;
+    running = master->phase == MASTER_RUNS;
+    master_set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
+    /* a waiting reload, or a SIGHUP from before the command, takes no end back */
+    process_ops->admit_signals();
+    signals_take(COMMAND_RELOAD, NULL);
+    master->commands.requested &= ~(1u << COMMAND_RELOAD);
+    reload_cancel(master);
+    transaction_conclude(&master->pool);
+    upgrade_ending(&master->upgrade, gracefully, by_service_manager);
+    /* before the listeners are closed: the path of a socket stays for copies of it */
+    if (running && gracefully && !master->leaves && !master->termed && !quit_is_by_manager(master))
+        quit_drop_stored(master);
+    if (running) /* later a unix path may belong to a second daemon */
+        pool_close_listeners(&master->pool);
+    pool_end(&master->pool, gracefully);
+    if (!gracefully && !master->failed)
+        left_behind_end(&master->left);
+    /* a manager that was told of an end kills the rest after a timeout; an operator's end may be
+     * taken back */
+    if (!gracefully || quit_is_by_manager(master))
+        service_manager_stopping(&master->manager);
+    quit_refuse_waiting(master);
 }

@@ -44,6 +44,7 @@ static void check_expired(struct loop *loop, struct timer *timer)
 
 void reload_init(struct reload *reload, struct timers *timers)
 {
+    assert(timers != NULL);
     *reload = (struct reload) { .timers = timers, .deadline = { .expired = check_expired } };
 }
 

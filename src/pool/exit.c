@@ -51,10 +51,8 @@ const struct pool_death_row pool_deaths[POOL_DEATHS] = {
 
 static void replace_crashed(struct pool_worker *worker)
 {
-    uint64_t wait = RESPAWN_MIN_MS;
+    uint64_t wait = worker->failures < 16 ? RESPAWN_MIN_MS << worker->failures : RESPAWN_MAX_MS;
 
-    for (unsigned i = 0; i < worker->failures && wait < RESPAWN_MAX_MS; i++)
-        wait *= 2;
     if (wait > RESPAWN_MAX_MS)
         wait = RESPAWN_MAX_MS;
     worker->failures++;
@@ -268,26 +266,21 @@ static bool has_orphan_ended(const struct pool_worker *worker)
            (!os_handle_is_exact && os_socket_is_closed(worker->channel.fd));
 }
 
-/* Buries an ended orphan; false: none. May free the generation. */
-static bool bury_one(struct pool *pool)
-{
-    struct pool_worker *worker;
-
-    POOL_FOREACH_WORKER (worker, pool)
-        if (has_orphan_ended(worker)) {
-            bury_worker(pool, worker);
-            return true;
-        }
-    return false;
-}
-
+/* Buries ended orphans. A burial may free the generation: the search begins anew. */
 static void look_at_orphans(struct loop *loop, struct timer *timer)
 {
     struct pool *pool = container_of(timer, struct pool, orphans);
+    struct pool_worker *worker, *ended;
 
     (void)loop;
-    while (bury_one(pool))
-        continue;
+    do {
+        ended = NULL;
+        POOL_FOREACH_WORKER (worker, pool)
+            if (has_orphan_ended(worker))
+                ended = worker;
+        if (ended != NULL)
+            bury_worker(pool, ended);
+    } while (ended != NULL);
     timers_arm(pool->timers, timer, ORPHANS_MS);
 }
 

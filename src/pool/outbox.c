@@ -16,7 +16,6 @@
 #include <assert.h>
 #include <errno.h>
 
-static const char asked_twice[] = "a second request for the workers of another master process";
 static const char unread_messages[] = "it does not read what it is sent";
 
 /* Whether the incarnation, perhaps invented, is of the other master process. */
@@ -257,7 +256,7 @@ const char *pool_others_want(struct pool_worker *worker)
 {
     assert(worker->pid > 0);
     if (worker->asks_others)
-        return asked_twice;
+        return "a second request for the workers of another master process";
     worker->asks_others = true;
     worker->outbox.others_wanted = true;
     channel_end_send_more(&worker->channel);

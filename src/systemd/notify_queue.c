@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the messages, sends from the first on until the manager's socket is full, and looks for the
- * confirmation. The messages for an unreachable manager are dropped, with a line. The sending socket
- * has no name: the manager knows the sender by the credentials that the kernel adds. */
+/* Keeps the messages, sends from the first on until the manager's socket is full, and looks for
+ * the confirmation. The messages for an unreachable manager are dropped, with a line. The sending
+ * socket has no name: the manager knows the sender by the credentials that the kernel adds. */
 #include "systemd/notify_queue.h"
 
 #include "os/descriptor.h"

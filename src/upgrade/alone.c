@@ -59,8 +59,8 @@ static void bind_lost_paths(struct loop *loop, struct timer *timer)
     assert(role_is(ROLE_MASTER));
     timers_disarm(upgrade->timers, timer);
     if (!upgrade->ops->serves(upgrade->host) || serving->phase != GENERATION_SERVING ||
-        upgrade->sockets.n > 0 || upgrade_is_new(upgrade) ||
-        listeners_count_lost(serving->cycle, &in_use) == 0)
+        upgrade->sockets.n > 0 || upgrade->phase == UPGRADE_JOINING ||
+        upgrade->phase == UPGRADE_BESIDE || listeners_count_lost(serving->cycle, &in_use) == 0)
         return;
     if (in_use > 0 && upgrade->lost_paths_tries-- > 0)
         timers_arm(upgrade->timers, timer, LOST_PATHS_MS);
@@ -105,6 +105,7 @@ void upgrade_alone_serve(struct upgrade *upgrade)
 
 void upgrade_alone_go_on(struct upgrade *upgrade)
 {
+    assert(upgrade->phase == UPGRADE_NONE);
     own_lock(upgrade);
     if (!upgrade->ops->serves(upgrade->host))
         return;

@@ -29,8 +29,8 @@ struct execution {
     int link; /* the child's end */
 };
 
-/* Writes the state of the serving generation and the environment for the binary, with the pid file's
- * lock and the child's end of the link; -1 without memory. */
+/* Writes the state of the serving generation and the environment for the binary, with the lock of
+ * the pid file and the child's end of the link; -1 without memory. */
 int binary_prepare(struct execution *execution, const struct binary *binary,
     const struct pool *pool, int lock, int link);
 /* Frees the memory, if there is any. */

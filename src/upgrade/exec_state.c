@@ -52,6 +52,7 @@ int exec_state_write(struct exec_state_writer *state, const struct pool *pool, i
     FILE *file;
     bool ok;
 
+    assert(side <= 1 && link != -1);
     *state = (struct exec_state_writer) { .fds = NULL };
     file = open_memstream(&state->text, &state->size);
     if (file == NULL)

@@ -69,12 +69,6 @@ int upgrade_ask_inboxes(struct upgrade *upgrade, uint32_t incarnation, uint32_t 
     return status;
 }
 
-/* Sends a message, which may be lost. */
-static void tell_inbox(struct upgrade *upgrade, struct json *json, int fd)
-{
-    upgrade_link_tell(&upgrade->link, json, fd, upgrade->other, upgrade->log);
-}
-
 void upgrade_tell_gone(struct upgrade *upgrade, uint32_t incarnation)
 {
     struct json json;
@@ -84,7 +78,7 @@ void upgrade_tell_gone(struct upgrade *upgrade, uint32_t incarnation)
         return;
     begin_message(upgrade, &json);
     json_number(&json, "gone", incarnation);
-    tell_inbox(upgrade, &json, -1);
+    upgrade_link_tell(upgrade, &json, -1);
 }
 
 static void reply_workers(struct upgrade *upgrade)
@@ -99,7 +93,7 @@ static void reply_workers(struct upgrade *upgrade)
     for (unsigned i = 0; i < n; i++)
         json_number(&json, NULL, own[i]);
     json_close(&json);
-    tell_inbox(upgrade, &json, -1);
+    upgrade_link_tell(upgrade, &json, -1);
 }
 
 static void reply_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
@@ -113,7 +107,7 @@ static void reply_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t 
     json_number(&json, "inbox", incarnation);
     json_number(&json, "asker", asker);
     json_bool(&json, "found", found);
-    tell_inbox(upgrade, &json, fd);
+    upgrade_link_tell(upgrade, &json, fd);
 }
 
 /* A number of the message, or `otherwise`. */

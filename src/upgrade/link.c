@@ -6,6 +6,7 @@
 #include "os/descriptor.h"
 #include "process/fd_passing.h"
 #include "process/process_ops.h"
+#include "upgrade/upgrade.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -69,12 +70,11 @@ int upgrade_link_send(struct upgrade_link *link, struct json *json, int fd)
     return line != NULL && sent == (ssize_t)n ? 0 : -1;
 }
 
-void upgrade_link_tell(
-    struct upgrade_link *link, struct json *json, int fd, pid_t other, struct log *log)
+void upgrade_link_tell(struct upgrade *upgrade, struct json *json, int fd)
 {
-    if (upgrade_link_send(link, json, fd) == -1)
-        log_write(
-            log, LEVEL_ALERT, errno, "no message could be sent to master process %d", (int)other);
+    if (upgrade_link_send(&upgrade->link, json, fd) == -1)
+        log_write(upgrade->log, LEVEL_ALERT, errno, "no message could be sent to master process %d",
+            (int)upgrade->other);
 }
 
 void upgrade_report(int link, const struct diag *diag)

@@ -6,11 +6,12 @@
 
 #include "base/diag.h"
 #include "base/json.h"
-#include "base/log.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+struct upgrade;
 
 struct upgrade_link {
     int fd;   /* -1: no second process runs */
@@ -31,8 +32,7 @@ void upgrade_link_begin(struct json *json);
 /* Sends a message with the caller's descriptor or -1; -1 with errno, not for a gone process. */
 int upgrade_link_send(struct upgrade_link *link, struct json *json, int fd);
 /* Sends a message; a message that is not read in time is lost, with a log line. */
-void upgrade_link_tell(
-    struct upgrade_link *link, struct json *json, int fd, pid_t other, struct log *log);
+void upgrade_link_tell(struct upgrade *upgrade, struct json *json, int fd);
 /* Receives the next message, valid until the next call, and its descriptor, the caller's to close,
  * or -1; false: none has come, or the link is closed. */
 bool upgrade_link_next(struct upgrade_link *link, struct json_value *message, int *fd);

@@ -117,11 +117,6 @@ static void meet_deadline(struct loop *loop, struct timer *timer)
     upgrade->late = true;
 }
 
-static void send_link_message(struct upgrade *upgrade, struct json *json)
-{
-    upgrade_link_tell(&upgrade->link, json, -1, upgrade->other, upgrade->log);
-}
-
 static void send_flag(struct upgrade *upgrade, const char *name)
 {
     struct json json;
@@ -130,7 +125,7 @@ static void send_flag(struct upgrade *upgrade, const char *name)
         return;
     upgrade_link_begin(&json);
     json_bool(&json, name, true);
-    send_link_message(upgrade, &json);
+    upgrade_link_tell(upgrade, &json, -1);
 }
 
 void upgrade_tell_main(struct upgrade *upgrade)
@@ -174,7 +169,7 @@ void upgrade_announce(struct upgrade *upgrade)
         json_bool(&json, "serves", true);
     json_string(&json, "control", upgrade->endpoints->control.path);
     upgrade_sockets_write(&json, serving != NULL ? &serving->cycle->stream.listeners : NULL);
-    send_link_message(upgrade, &json);
+    upgrade_link_tell(upgrade, &json, -1);
 }
 
 /* The old process */
@@ -380,7 +375,7 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade *from, struct ex
         return;
     upgrade_link_begin(&json);
     upgrade_inboxes_write(&json);
-    send_link_message(upgrade, &json);
+    upgrade_link_tell(upgrade, &json, -1);
 }
 
 /* Continues alone after the old process's end. */
@@ -456,7 +451,7 @@ void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *lis
         return;
     upgrade_link_begin(&json);
     upgrade_sockets_write(&json, listeners);
-    send_link_message(upgrade, &json);
+    upgrade_link_tell(upgrade, &json, -1);
     upgrade_receive(upgrade);
 }
 
