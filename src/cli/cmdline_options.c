@@ -3,7 +3,6 @@
  * value of an option is parsed here. */
 #include "cli/cmdline.h"
 
-#include "base/compiler.h"
 #include "cli/command.h"
 #include "cli/explain.h"
 #include "cli/upgrade_command.h"

@@ -6,7 +6,6 @@
 #include "cli/exchange.h"
 
 #include "base/diag.h"
-#include "base/json.h"
 #include "os/descriptor.h"
 #include "os/sockets.h"
 

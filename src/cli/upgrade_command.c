@@ -6,7 +6,6 @@
 #include "cli/upgrade_command.h"
 
 #include "base/compiler.h"
-#include "base/json.h"
 #include "cli/command.h"
 #include "cli/exchange.h"
 #include "cli/masters.h"
@@ -147,7 +146,7 @@ static int poll_state(struct verb *verb)
 {
     int64_t least = cli_now_ms() + POLL_LEAST_MS;
     int64_t deadline = verb->deadline > least ? verb->deadline : least;
-    struct upgrade_master *new = &verb->new, *old = &verb->old;
+    struct upgrade_master *new = &verb->new, *old = &verb->old, other;
     struct masters_entry first, second;
     struct masters masters;
 
@@ -157,18 +156,18 @@ static int poll_state(struct verb *verb)
     second = masters_at(&masters, MASTERS_OLD);
     forget_master(old, -1);
     ask_master(new, first.pid, first.control, deadline);
-    if (strcmp(new->role, "old") == 0) { /* until the new one serves */
-        *old = *new;
-        new->exchange = (struct cli_exchange) { .fd = -1 };
-        ask_second_master(old, new, NULL, deadline);
-    } else if (strcmp(new->role, "new") == 0) {
+    if (*new->role != '\0')
         ask_second_master(new, old, second.control, deadline);
-    } else if (!new->replied) {
+    else if (!new->replied)
         ask_master(old, second.pid, second.control, deadline);
-        if (strcmp(old->role, "old") == 0 && new->silent)
-            new->pid = old->other;
-        else if (strcmp(old->role, "old") == 0)
-            ask_second_master(old, new, NULL, deadline);
+    if (!new->replied && strcmp(old->role, "old") == 0 && new->silent)
+        new->pid = old->other;
+    else if (!new->replied && strcmp(old->role, "old") == 0)
+        ask_second_master(old, new, NULL, deadline);
+    if (strcmp(new->role, "old") == 0) { /* until the new one serves */
+        other = *new;
+        *new = *old;
+        *old = other;
     }
     masters_free(&masters);
     verb->under_way = new->replied || old->replied

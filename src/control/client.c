@@ -4,8 +4,6 @@
  * bytes never; a lack of memory cuts the client off. */
 #include "control/client.h"
 
-#include "base/diag.h"
-#include "base/json.h"
 #include "os/sockets.h"
 #include "pool/worker.h"
 #include "process/process_ops.h"

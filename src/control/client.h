@@ -4,7 +4,6 @@
 #pragma once
 
 #include "base/check.h"
-#include "base/json.h"
 #include "control/control.h"
 
 #include <bsd/sys/queue.h>

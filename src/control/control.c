@@ -203,17 +203,6 @@ static struct control_client *longest_idle(
     return found;
 }
 
-/* Closes a client in favour of a new client, with an error line if the reply before is through. */
-static void give_way(struct control_client *client)
-{
-    if (client->phase == CLIENT_READING) {
-        control_reply_error(client, "closed, for another client: too many are connected", true);
-        if (run_client_step(client) == CLIENT_DONE)
-            run_client_step(client); /* takes what is unread */
-    }
-    control_client_destroy(client);
-}
-
 /* Closes the longest idle client for a new client, if there are too many. Clients that have gone,
  * or have just sent a request, are found first. */
 static void make_control_room(struct control *control, const struct control_client *client)
@@ -229,7 +218,12 @@ static void make_control_room(struct control *control, const struct control_clie
         return;
     other = longest_idle(control, client);
     assert(other != NULL && control->client_n == CONTROL_CLIENTS_MAX + 1); /* fewer may wait */
-    give_way(other);
+    if (other->phase == CLIENT_READING) { /* the reply before is through */
+        control_reply_error(other, "closed, for another client: too many are connected", true);
+        if (run_client_step(other) == CLIENT_DONE)
+            run_client_step(other); /* takes what is unread */
+    }
+    control_client_destroy(other);
 }
 
 static void cut_off(struct loop *loop, struct timer *timer)

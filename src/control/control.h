@@ -5,7 +5,6 @@
  * by a table of operations. */
 #pragma once
 
-#include "base/diag.h"
 #include "control/socket.h"
 #include "control/status.h"
 #include "event/timer.h"

@@ -7,9 +7,7 @@
  * publishes them again. */
 #pragma once
 
-#include "base/log.h"
 #include "control/socket.h"
-#include "process/pidfile.h"
 #include "settings/cycle.h"
 
 enum endpoints_phase {

@@ -82,22 +82,12 @@ static int check_socket_replaceable(const char *path, struct log *log)
     return -1;
 }
 
-/* Binds with mode 0600 from the first moment on. */
-static int bind_private(int fd, const struct sockaddr_un *address)
-{
-    mode_t mask = umask(0177);
-    int status = bind(fd, (const struct sockaddr *)address, sizeof(*address));
-    int error = errno;
-
-    umask(mask);
-    errno = error;
-    return status;
-}
-
 /* Returns NULL, or the name of the failed call, with errno. */
 static const char *open_aside(struct control_socket *control, const struct sockaddr_un *aside)
 {
     struct stat st;
+    mode_t mask;
+    int status;
 
     control->fd = descriptor_socket(AF_UNIX, SOCK_STREAM, O_NONBLOCK);
     if (control->fd == -1)
@@ -105,7 +95,10 @@ static const char *open_aside(struct control_socket *control, const struct socka
     os_rights_refuse(control->fd); /* inherited by its clients */
     if (unlink(aside->sun_path) == -1 && errno != ENOENT)
         return "unlink";
-    if (bind_private(control->fd, aside) == -1)
+    mask = umask(0177); /* mode 0600 from the first moment on; does not change errno */
+    status = bind(control->fd, (const struct sockaddr *)aside, sizeof(*aside));
+    umask(mask);
+    if (status == -1)
         return "bind";
     if (listen(control->fd, BACKLOG) == -1)
         return "listen";

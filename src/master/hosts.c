@@ -3,8 +3,6 @@
  * where it arrives; nothing is looked for afterwards. reload.c has the outcome of a reload. */
 #include "master/hosts.h"
 
-#include "base/check.h"
-#include "control/status.h"
 #include "master/master.h"
 #include "master/quit.h"
 #include "pool/worker.h"

@@ -6,7 +6,6 @@
 #include "base/compiler.h"
 #include "process/process_ops.h"
 #include "process/role.h"
-#include "process/worker_list.h"
 
 #include <assert.h>
 #include <signal.h>

@@ -4,7 +4,6 @@
  * its work. At the end of each wake-up the parts' invariants hold, checked in a debug build. */
 #include "master/master.h"
 
-#include "base/check.h"
 #include "master/hosts.h"
 #include "master/quit.h"
 #include "os/process.h"
@@ -17,7 +16,6 @@
 #include "process/environment.h"
 #include "process/process_ops.h"
 #include "process/role.h"
-#include "upgrade/exec_state.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,10 +5,8 @@
 #pragma once
 
 #include "base/check.h"
-#include "base/clock.h"
 #include "control/control.h"
 #include "control/endpoints.h"
-#include "event/timer.h"
 #include "master/commands.h"
 #include "master/left_behind.h"
 #include "master/reload.h"

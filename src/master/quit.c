@@ -102,6 +102,7 @@ static void become_master(struct master *master, int ready)
 {
     struct log *log = &master->log;
 
+    assert(!master->is_left);
     log->pid = process_ops->self();
     worker_list_take_over(&master->list, process_ops->parent(), log);
     master->is_left = true;

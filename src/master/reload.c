@@ -5,7 +5,6 @@
  * At most one reload is under way. */
 #include "master/reload.h"
 
-#include "base/check.h"
 #include "master/master.h"
 #include "pool/start.h"
 #include "process/configuration.h"
@@ -97,6 +96,7 @@ void reload_check(const struct reload *reload, const struct pool *pool)
 /* A reload for a resume has ended: the daemon serves (`ok`), or still ends. */
 static void end_resume(struct master *master, bool ok)
 {
+    assert(master->phase == MASTER_RESUMES);
     if (!ok) {
         log_write(&master->log, LEVEL_ERROR, 0, "resume failed: the daemon goes on to shut down");
         pool_set_ending(&master->pool, true);

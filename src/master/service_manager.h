@@ -3,7 +3,6 @@
  * function does nothing without a manager, or while we are not the main process. */
 #pragma once
 
-#include "event/timer.h"
 #include "master/reload.h"
 #include "systemd/notify.h"
 

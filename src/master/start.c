@@ -9,7 +9,6 @@
 #include "net/listener_open.h"
 #include "net/listener_socket.h"
 #include "process/await.h"
-#include "process/config_check.h"
 #include "process/configuration.h"
 #include "process/environment.h"
 #include "process/listeners.h"
@@ -19,8 +18,6 @@
 #include "sandbox/sandbox.h"
 #include "systemd/fdstore.h"
 #include "systemd/journal.h"
-#include "systemd/notify.h"
-#include "upgrade/exec_state.h"
 #include "worker/worker.h"
 
 #include <assert.h>

@@ -15,7 +15,6 @@
 #include "pool/transaction.h"
 #include "pool/worker.h"
 #include "process/listeners.h"
-#include "process/logs.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 

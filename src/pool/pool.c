@@ -14,7 +14,6 @@
 #include "pool/transaction.h"
 #include "pool/worker.h"
 #include "process/listeners.h"
-#include "process/logs.h"
 #include "process/role.h"
 
 #include <assert.h>

@@ -13,7 +13,6 @@
 #include "pool/listeners.h"
 #include "pool/worker.h"
 #include "process/listeners.h"
-#include "process/logs.h"
 #include "process/role.h"
 #include "systemd/fdstore.h"
 
@@ -78,15 +77,6 @@ bool pool_probation_is_calm(const struct pool *pool)
 /* A worker that has run so long has not died at once. */
 #define CALM_MS 1000
 
-/* Formats the cause of the latest death. */
-static void describe_death(int status, char *text, size_t size)
-{
-    if (WIFSIGNALED(status))
-        snprintf(text, size, "on signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        snprintf(text, size, "with code %d", WEXITSTATUS(status));
-}
-
 static void end_backoff(struct generation *generation)
 {
     assert(generation->crashing);
@@ -125,6 +115,7 @@ void pool_backoff_note(struct generation *generation)
     struct pool *pool = generation->pool;
     uint64_t next = UINT64_MAX;
     const struct pool_worker *worker;
+    int status = generation->last_death;
     bool again = false;
     char cause[96];
 
@@ -140,7 +131,11 @@ void pool_backoff_note(struct generation *generation)
     if (!again)
         return;
     generation->crashing = true;
-    describe_death(generation->last_death, cause, sizeof(cause));
+    if (WIFSIGNALED(status))
+        snprintf(cause, sizeof(cause), "on signal %d (%s)", WTERMSIG(status),
+            strsignal(WTERMSIG(status)));
+    else
+        snprintf(cause, sizeof(cause), "with code %d", WEXITSTATUS(status));
     log_write(pool->log, LEVEL_ALERT, 0,
         "no worker process serves: all %u of generation %u crash as they start, the last one "
         "exited %s, the next one starts in %" PRIu64 " ms",

@@ -204,20 +204,15 @@ static void kill_stuck(struct pool_worker *worker)
         worker->generation->pool->log); /* the core dump shows where it hangs */
 }
 
-/* Before accepting, and for an order to end at once, less time is allowed. */
-static bool is_worker_watched(const struct pool_worker *worker)
-{
-    return worker->phase >= POOL_WORKER_ACCEPTING && worker->killed == POOL_KILL_NONE &&
-           (worker->due == POOL_KILL_NONE || worker->due == POOL_KILL_DRAIN_LATE);
-}
-
 static void check_heartbeat(struct pool_worker *worker)
 {
     struct pool *pool = worker->generation->pool;
     struct pool_watch *watch = &worker->watch;
     uint64_t now;
 
-    if (!is_worker_watched(worker))
+    /* before accepting, and for an order to end at once, less time is allowed */
+    if (worker->phase < POOL_WORKER_ACCEPTING || worker->killed != POOL_KILL_NONE ||
+        (worker->due != POOL_KILL_NONE && worker->due != POOL_KILL_DRAIN_LATE))
         return;
     now = heartbeat_now(&shared_slot(pool->shared, worker->slot)->heartbeat);
     /* a signal or a debugger has stopped the process */

@@ -3,7 +3,6 @@
  * list of its workers is polled until their end. */
 #include "upgrade/alone.h"
 
-#include "base/compiler.h"
 #include "pool/listeners.h"
 #include "pool/start.h"
 #include "process/listeners.h"

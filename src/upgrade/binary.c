@@ -4,7 +4,6 @@
  * newest binary. */
 #include "upgrade/binary.h"
 
-#include "base/compiler.h"
 #include "os/descriptor.h"
 #include "os/process.h"
 #include "pool/layout.h"

@@ -4,7 +4,6 @@
  * environment is cleared, and the directory may change. */
 #pragma once
 
-#include "base/compiler.h"
 #include "upgrade/exec_state.h"
 
 struct pool;

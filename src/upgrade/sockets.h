@@ -7,7 +7,6 @@
  * the other process on its end; workers started next serve them. */
 #pragma once
 
-#include "base/json.h"
 #include "base/log.h"
 #include "net/listener.h"
 #include "upgrade/link.h"

@@ -7,7 +7,6 @@
 #include "os/descriptor.h"
 #include "process/process_ops.h"
 #include "process/role.h"
-#include "process/signals.h"
 #include "systemd/notify.h"
 #include "upgrade/alone.h"
 
