@@ -174,7 +174,6 @@ void endpoints_hand_over(struct endpoints *endpoints, struct log *log)
     endpoints_set(endpoints, ENDPOINTS_HANDED_OVER);
     pidfile_leave_path(&endpoints->pidfile, log);
     control_socket_leave_path(&endpoints->control);
-    endpoints_check(endpoints);
 }
 
 void endpoints_take_back(struct endpoints *endpoints, struct log *log)
@@ -185,7 +184,6 @@ void endpoints_take_back(struct endpoints *endpoints, struct log *log)
     endpoints_set(endpoints, ENDPOINTS_OURS);
     control_socket_restore_path(&endpoints->control, log);
     pidfile_restore_path(&endpoints->pidfile, log);
-    endpoints_check(endpoints);
 }
 
 void endpoints_step_aside(struct endpoints *endpoints, struct log *log)
@@ -201,7 +199,6 @@ void endpoints_step_aside(struct endpoints *endpoints, struct log *log)
     control_socket_leave_path(&endpoints->control);
     pidfile_add_name(&endpoints->pidfile, suffix, log); /* a failure does not keep the next start */
     pidfile_leave_path(&endpoints->pidfile, log);
-    endpoints_check(endpoints);
 }
 
 void endpoints_remove(struct endpoints *endpoints, struct log *log)

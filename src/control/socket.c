@@ -35,7 +35,15 @@ static void check_socket(const struct control_socket *control)
 {
     assert((control->path == NULL) == (control->fd == -1));
     assert(control->path != NULL || control->second[0] == '\0');
-    assert(!control->left || strlen(control->path) > strlen(control->second));
+    assert(!control->left || control->second[0] != '\0');
+}
+
+const char *control_socket_path(const struct control_socket *control, char name[PATH_MAX])
+{
+    if (control->path == NULL)
+        return NULL;
+    snprintf(name, PATH_MAX, "%s%s", control->path, control->left ? control->second : "");
+    return name;
 }
 
 static void set_socket_address(struct sockaddr_un *address, const char *path, const char *suffix)
@@ -149,73 +157,54 @@ int control_socket_create(
 
 void control_socket_remove(struct control_socket *control, struct log *log)
 {
+    char name[PATH_MAX];
+
     check_socket(control);
-    if (control->path == NULL)
+    if (control_socket_path(control, name) == NULL)
         return;
-    if (control_socket_is_at(control, control->path) && unlink(control->path) == -1)
-        log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", control->path);
+    if (control_socket_is_at(control, name) && unlink(name) == -1)
+        log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", name);
     close_control_socket(control);
-}
-
-/* Returns the first name with a suffix, perhaps longer than an address; NULL without memory. */
-static char *join_suffix(const struct control_socket *control, const char *suffix)
-{
-    size_t n = strlen(control->path) - (control->left ? strlen(control->second) : 0);
-    char *name;
-
-    return asprintf(&name, "%.*s%s", (int)n, control->path, suffix) == -1 ? NULL : name;
 }
 
 void control_socket_add_name(struct control_socket *control, const char *suffix, struct log *log)
 {
-    char *name;
+    char name[PATH_MAX], second[PATH_MAX];
 
     check_socket(control);
     assert(strlen(suffix) < sizeof(control->second));
-    if (control->path == NULL || (name = join_suffix(control, suffix)) == NULL)
+    if (control_socket_path(control, name) == NULL)
         return;
-    if ((unlink(name) == -1 && errno != ENOENT) || link(control->path, name) == -1)
-        log_write(log, LEVEL_ERROR, errno, "link() \"%s\" to \"%s\" failed", control->path, name);
-    if (control->left) {
-        unlink(control->path); /* the second name until now */
-        free(control->path);
-        control->path = name;
-    } else {
-        free(name);
-    }
+    snprintf(second, sizeof(second), "%s%s", control->path, suffix);
+    if ((unlink(second) == -1 && errno != ENOENT) || link(name, second) == -1)
+        log_write(log, LEVEL_ERROR, errno, "link() \"%s\" to \"%s\" failed", name, second);
+    if (control->left) /* the second name until now */
+        unlink(name);
     strcpy(control->second, suffix);
 }
 
 void control_socket_leave_path(struct control_socket *control)
 {
-    char *name;
-
     check_socket(control);
-    if (control->path == NULL || control->left ||
-        (name = join_suffix(control, control->second)) == NULL)
+    if (control->path == NULL || control->left)
         return;
-    if (control_socket_is_at(
-            control, control->path)) /* unless the new process has a different path */
+    if (control_socket_is_at(control, control->path)) /* unless the new process has another path */
         unlink(control->path);
-    free(control->path);
-    control->path = name;
     control->left = true;
 }
 
 void control_socket_restore_path(struct control_socket *control, struct log *log)
 {
-    char *name;
+    char name[PATH_MAX];
 
     check_socket(control);
-    if (control->second[0] == '\0' || (name = join_suffix(control, control->second)) == NULL)
+    if (control->second[0] == '\0')
         return;
-    if (control->left)
-        control->path[strlen(control->path) - strlen(control->second)] = '\0';
+    snprintf(name, sizeof(name), "%s%s", control->path, control->second);
     control->left = false;
     control->second[0] = '\0';
     if (!control_socket_is_at(control, control->path) && rename(name, control->path) == -1)
         log_write(log, LEVEL_ERROR, errno, "rename() \"%s\" to \"%s\" failed", name, control->path);
     if (unlink(name) == -1 && errno != ENOENT)
         log_write(log, LEVEL_ERROR, errno, "unlink() \"%s\" failed", name);
-    free(name);
 }

@@ -9,19 +9,22 @@
 #include "base/log.h"
 #include "process/pidfile.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct control_socket {
-    char *path; /* allocated; NULL: there is no socket, and all else is unset */
+    char *path; /* the first name, allocated; NULL: there is no socket, and all else is unset */
     int fd;     /* -1 without a socket */
-    bool left;  /* `path` ends with the suffix; the first name is free, or a foreign socket's */
+    bool left;  /* the path is free, or a foreign socket's: the second name alone is ours */
     char second[PIDFILE_SUFFIX_MAX]; /* suffix of a second name, or "" */
     dev_t device;
     ino_t inode;
 };
 
 void control_socket_init(struct control_socket *control);
+/* Writes the name of the socket; NULL: there is none. */
+const char *control_socket_path(const struct control_socket *control, char name[PATH_MAX]);
 /* Whether the path, in any spelling, leads to the socket. */
 bool control_socket_is_at(const struct control_socket *control, const char *path);
 

@@ -340,9 +340,8 @@ static void give_way_as_main(void *host, pid_t to, bool stored)
     struct master *master = master_of(host);
 
     if (stored)
-        service_manager_give_way(&master->manager, to);
-    else
-        notify_mainpid(&master->log, to);
+        service_manager_drop_stored(&master->manager);
+    notify_mainpid(&master->log, to);
 }
 
 static void become_main(void *host)

@@ -53,7 +53,7 @@ static void carry_out_ends(struct master *master)
         else
             quit_begin(master, true);
         if (!quit_is_by_manager(master))
-            quit_drop_stored(master);
+            service_manager_drop_stored(&master->manager);
     }
     if (commands_take(commands, COMMAND_LEAVE) && master->phase != MASTER_TERMINATES) {
         master->leaves = !master->is_left;

@@ -16,7 +16,6 @@
 #include "process/environment.h"
 #include "process/process_ops.h"
 #include "process/role.h"
-#include "systemd/fdstore.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -36,15 +35,6 @@ static bool is_alone(const struct master *master)
     return upgrade->phase == UPGRADE_NONE ||
            ((upgrade->phase == UPGRADE_BESIDE || upgrade->phase == UPGRADE_HANDED_OVER) &&
                upgrade->sockets.n == 0);
-}
-
-void quit_drop_stored(struct master *master)
-{
-    struct listener *listener;
-
-    if (master->pool.serving != NULL)
-        STAILQ_FOREACH (listener, &master->pool.serving->cycle->stream.listeners.list, link)
-            fdstore_drop(listener, &master->log);
 }
 
 void quit_refuse_waiting(struct master *master)
@@ -90,7 +80,7 @@ static void resume(struct master *master)
         refuse_resume(master, text);
         return;
     }
-    quit_drop_stored(master);
+    service_manager_drop_stored(&master->manager);
     master_set_phase(master, MASTER_RESUMES);
     pool_set_ending(&master->pool, false);
     control_wait_on(&master->control, CONTROL_WAIT_RESUME, CONTROL_WAIT_RELOAD_END);
@@ -248,7 +238,7 @@ void quit_begin(struct master *master, bool gracefully)
     upgrade_ending(&master->upgrade, gracefully, by_service_manager);
     /* before the listeners are closed: the path of a socket stays for copies of it */
     if (running && gracefully && !master->leaves && !master->termed && !quit_is_by_manager(master))
-        quit_drop_stored(master);
+        service_manager_drop_stored(&master->manager);
     if (running) /* later a unix path may belong to a second daemon */
         pool_close_listeners(&master->pool);
     pool_end(&master->pool, gracefully);

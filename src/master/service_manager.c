@@ -121,15 +121,13 @@ void service_manager_ready(struct service_manager *manager)
     notify_ready(manager->pool->log);
 }
 
-void service_manager_give_way(struct service_manager *manager, pid_t to)
+void service_manager_drop_stored(struct service_manager *manager)
 {
     struct listener *listener;
 
-    assert(to > 0);
     if (manager->pool->serving != NULL)
         STAILQ_FOREACH (listener, &manager->pool->serving->cycle->stream.listeners.list, link)
             fdstore_drop(listener, manager->pool->log);
-    notify_mainpid(manager->pool->log, to);
 }
 
 bool service_manager_may_exit(struct service_manager *manager)

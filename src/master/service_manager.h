@@ -24,8 +24,9 @@ struct service_manager {
 
 /* The first generation serves, or we become the main process again. */
 void service_manager_ready(struct service_manager *manager);
-/* A process with own stored sockets becomes the main process. */
-void service_manager_give_way(struct service_manager *manager, pid_t to);
+/* Drops the stored copies of listening sockets, where clients would wait, and which would be in the
+ * way of the next start, of a resume, or of another process with stored sockets. */
+void service_manager_drop_stored(struct service_manager *manager);
 /* A reload has begun, or has ended with a result. */
 void service_manager_reload(struct service_manager *manager);
 /* The daemon begins to end. */

@@ -90,7 +90,6 @@ static void be_alone(struct upgrade *upgrade)
     upgrade->late = false;
     upgrade->main = true;
     upgrade->main_owed = false;
-    upgrade_check(upgrade);
 }
 
 /* Begins the rollback of a running new process: gently first. */
@@ -153,6 +152,7 @@ void upgrade_send_rescan(struct upgrade *upgrade)
 void upgrade_announce(struct upgrade *upgrade)
 {
     const struct generation *serving = upgrade->pool->serving;
+    char path[PATH_MAX];
     struct json json;
 
     upgrade_check(upgrade);
@@ -166,7 +166,7 @@ void upgrade_announce(struct upgrade *upgrade)
     upgrade_inboxes_write(&json);
     if (upgrade->phase == UPGRADE_BESIDE)
         json_bool(&json, "serves", true);
-    json_string(&json, "control", upgrade->endpoints->control.path);
+    json_string(&json, "control", control_socket_path(&upgrade->endpoints->control, path));
     upgrade_sockets_write(&json, serving != NULL ? &serving->cycle->stream.listeners : NULL);
     upgrade_link_tell(upgrade, &json, -1);
 }
@@ -275,7 +275,6 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
             (int)upgrade->other, upgrade->binary->path);
     }
     descriptor_close(ends[1]);
-    upgrade_check(upgrade);
 }
 
 /* Leaves the pid file and the control socket to the serving new process. */
@@ -293,7 +292,6 @@ static void hand_over_endpoints(struct upgrade *upgrade)
         &(struct control_outcome) { .ok = true, .pid = upgrade->other, .diag = upgrade->diag });
     diag_destroy(&upgrade->diag);
     leave_main_process(upgrade, true);
-    upgrade_check(upgrade);
 }
 
 /* Describes the end of the new process; a reason that the process has sent takes precedence. */
@@ -439,7 +437,6 @@ void upgrade_receive(struct upgrade *upgrade)
         upgrade_inboxes_end(upgrade);
     if (upgrade->link.fd == -1 && upgrade_is_new(upgrade))
         outlive(upgrade);
-    upgrade_check(upgrade);
 }
 
 void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *listeners)
