@@ -135,12 +135,15 @@ static int check_signal(const char *name, struct log *log)
     return -1;
 }
 
-static int check_time(const char *option, const char *time, int64_t *ms, struct log *log)
+static int check_time(struct cmdline *cmdline, bool wait, const char *time, struct log *log)
 {
-    if (number_parse_msec(time, 1, TIMEOUT_MAX_MS, ms) == NUMBER_OK)
+    cmdline->options |= wait ? CMDLINE_WAIT : CMDLINE_TIMEOUT;
+    if (number_parse_msec(
+            time, 1, TIMEOUT_MAX_MS, wait ? &cmdline->wait_ms : &cmdline->timeout_ms) == NUMBER_OK)
         return 0;
     log_write(log, LEVEL_EMERG, 0,
-        "invalid option: \"%s %s\", expected a time from 1ms to 1d, as 30s", option, time);
+        "invalid option: \"%s %s\", expected a time from 1ms to 1d, as 30s",
+        wait ? "--wait" : "--timeout", time);
     return -1;
 }
 
@@ -282,13 +285,8 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
             cmdline->options |= CMDLINE_JSON;
             break;
         case LONG_TIMEOUT:
-            cmdline->options |= CMDLINE_TIMEOUT;
-            if (check_time("--timeout", optarg, &cmdline->timeout_ms, log) == -1)
-                return -1;
-            break;
         case LONG_WAIT:
-            cmdline->options |= CMDLINE_WAIT;
-            if (check_time("--wait", optarg, &cmdline->wait_ms, log) == -1)
+            if (check_time(cmdline, option == LONG_WAIT, optarg, log) == -1)
                 return -1;
             break;
         case LONG_CONTROL:

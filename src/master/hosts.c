@@ -153,11 +153,9 @@ static bool is_listener_handed_over(void *host, const struct listener *listener)
     return master->upgrade.phase == UPGRADE_HANDED_OVER && is_listener_shared(host, listener);
 }
 
-static enum pool_asked ask_inbox(void *host, uint32_t incarnation, uint32_t asker)
+static int ask_inbox(void *host, uint32_t incarnation, uint32_t asker)
 {
-    if (upgrade_ask_inboxes(&master_of(host)->upgrade, incarnation, asker) == 0)
-        return POOL_ASKED;
-    return errno == EAGAIN ? POOL_ASK_LATER : POOL_ASK_NOBODY;
+    return upgrade_ask_inboxes(&master_of(host)->upgrade, incarnation, asker);
 }
 
 static void worker_gone(void *host, uint32_t incarnation)

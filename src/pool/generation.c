@@ -50,7 +50,7 @@ void generation_drain(struct generation *generation)
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(timers, &worker->respawn);
         if (worker->pid > 0)
-            pool_worker_order(worker, POOL_ORDER_DRAIN);
+            pool_worker_end(worker, true);
     }
 }
 
@@ -64,7 +64,7 @@ void generation_close(struct generation *generation)
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(pool->timers, &worker->respawn);
         if (worker->pid > 0)
-            pool_worker_order(worker, POOL_ORDER_CLOSE);
+            pool_worker_end(worker, false);
     }
 }
 

@@ -157,12 +157,6 @@ struct pool_probation {
 
 #define POOL_ASK_ALL UINT32_MAX /* no incarnation */
 
-enum pool_asked {
-    POOL_ASKED,
-    POOL_ASK_LATER,  /* the other process does not read now */
-    POOL_ASK_NOBODY, /* no other process, or an incompatible one */
-};
-
 /* Operations of the owner. `serves` may call pool_end(), `exited` may start a generation; no
  * other operation may start or end a generation. */
 struct pool_ops {
@@ -185,8 +179,9 @@ struct pool_ops {
      * of our sockets, and binds lost paths. */
     bool (*is_handed_over)(void *host, const struct listener *listener);
     /* Asks the other master process for all workers (POOL_ASK_ALL), or for an inbox for the worker
-     * `asker`. Answered by pool_others_came() and pool_others_inbox_came(). */
-    enum pool_asked (*ask_inbox)(void *host, uint32_t incarnation, uint32_t asker);
+     * `asker`. Answered by pool_others_came() and pool_others_inbox_came(). -1 with errno: EAGAIN
+     * where it does not read now, else without a process to exchange messages with. */
+    int (*ask_inbox)(void *host, uint32_t incarnation, uint32_t asker);
     /* A worker has ended, known to workers of the other master process. */
     void (*worker_gone)(void *host, uint32_t incarnation);
     /* In a new child, before the worker's start. */

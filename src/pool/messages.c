@@ -109,7 +109,7 @@ static const char *handle_worker_message(struct channel_end *end, struct channel
     case MESSAGE_READY:
         pool_worker_set_phase(worker, POOL_WORKER_READY);
         if (generation == generation->pool->serving || generation->phase == GENERATION_COMMITTED)
-            pool_worker_order(worker, POOL_ORDER_ACCEPT); /* a replacement */
+            pool_worker_accept(worker); /* a replacement */
         return NULL;
     case MESSAGE_ACCEPTING:
         if (!worker->accept_asked || channel_end_is_unsent(end, MESSAGE_ACCEPT))
@@ -123,7 +123,7 @@ static const char *handle_worker_message(struct channel_end *end, struct channel
             transaction_drain_replaced(generation->pool);
         /* after a failed commit the worker accepts only waiting clients, and drains */
         if (generation->phase == GENERATION_DRAINING)
-            pool_worker_order(worker, POOL_ORDER_DRAIN);
+            pool_worker_end(worker, true);
         return NULL;
     case MESSAGE_RELEASED:
         pool_worker_set_phase(worker, POOL_WORKER_RELEASED);

@@ -125,14 +125,12 @@ static bool send_others(struct pool_worker *worker)
 {
     struct pool *pool = worker->generation->pool;
     struct pool_outbox *outbox = &worker->outbox;
-    enum pool_asked asked;
 
     if (outbox->others_wanted) {
-        asked = pool->ops->ask_inbox(pool->host, POOL_ASK_ALL, 0);
-        if (asked == POOL_ASK_LATER)
+        outbox->others_asked = pool->ops->ask_inbox(pool->host, POOL_ASK_ALL, 0) == 0;
+        if (!outbox->others_asked && errno == EAGAIN)
             return false;
         outbox->others_wanted = false;
-        outbox->others_asked = asked == POOL_ASKED;
         pool->others_met = pool->others_met || outbox->others_asked;
     }
     assert(outbox->others_left <= pool->others_n);
@@ -146,16 +144,15 @@ static bool send_others(struct pool_worker *worker)
 static bool ask_other_for_inbox(struct pool_worker *worker, uint32_t incarnation)
 {
     struct pool *pool = worker->generation->pool;
-    enum pool_asked asked = POOL_ASK_LATER;
 
     assert(is_foreign_incarnation(pool, incarnation));
-    if (pool->asks_n < POOL_ASKS_MAX)
-        asked = pool->ops->ask_inbox(pool->host, incarnation, slot_incarnation(worker->slot));
-    if (asked == POOL_ASK_NOBODY)
-        return send_inbox_of(worker, incarnation, -1);
-    pool->asks_n += asked == POOL_ASKED;
-    pool->others_met = pool->others_met || asked == POOL_ASKED;
-    return asked == POOL_ASKED;
+    if (pool->asks_n == POOL_ASKS_MAX)
+        return false;
+    if (pool->ops->ask_inbox(pool->host, incarnation, slot_incarnation(worker->slot)) == -1)
+        return errno != EAGAIN && send_inbox_of(worker, incarnation, -1);
+    pool->asks_n++;
+    pool->others_met = true;
+    return true;
 }
 
 /* Sends the inbox of one of our workers; false: try again. */

@@ -96,7 +96,7 @@ void pool_end(struct pool *pool, bool gracefully)
         GENERATION_FOREACH_WORKER (worker, generation) {
             timers_disarm(pool->timers, &worker->respawn);
             if (worker->pid > 0)
-                pool_worker_order(worker, POOL_ORDER_DRAIN);
+                pool_worker_end(worker, true);
         }
     }
 }

@@ -216,7 +216,7 @@ static void take_commit_back(struct generation *generation)
     generation_set_phase(generation, GENERATION_DRAINING);
     timers_arm(pool->timers, &generation->release, GENERATION_RELEASE_MS);
     GENERATION_FOREACH_WORKER (worker, generation)
-        pool_worker_order(worker, POOL_ORDER_ACCEPT);
+        pool_worker_accept(worker);
     transaction_failed(pool);
 }
 
@@ -253,7 +253,7 @@ static void commit_generation(struct generation *generation)
         }
     }
     GENERATION_FOREACH_WORKER (worker, generation)
-        pool_worker_order(worker, POOL_ORDER_ACCEPT);
+        pool_worker_accept(worker);
 }
 
 void transaction_serve(struct generation *generation)

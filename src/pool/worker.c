@@ -117,32 +117,25 @@ void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms)
     timers_arm(worker->generation->pool->timers, &worker->respawn, ms);
 }
 
-void pool_worker_order(struct pool_worker *worker, enum pool_order order)
+void pool_worker_accept(struct pool_worker *worker)
 {
-    static const struct {
-        enum pool_kill late;
-        int signal; /* 0: a message */
-    } orders[] = {
-        [POOL_ORDER_ACCEPT] = { POOL_KILL_START_LATE, 0 },
-        [POOL_ORDER_DRAIN] = { POOL_KILL_DRAIN_LATE, SIGQUIT },
-        /* `sigterm_shutdown` is about SIGTERM alone */
-        [POOL_ORDER_CLOSE] = { POOL_KILL_CLOSE_LATE, SIGINT },
-    };
-
-    assert(worker->phase != POOL_WORKER_EMPTY);
-    assert(order != POOL_ORDER_ACCEPT || worker->phase >= POOL_WORKER_READY);
-    if (order != POOL_ORDER_DRAIN && worker->due == POOL_KILL_START_LATE)
-        pool_deadline_set(worker, POOL_KILL_NONE); /* a drain begins when it has started */
-    pool_deadline_set(worker, orders[order].late);
-    if (orders[order].signal != 0) {
-        signals_send_held(
-            worker->pid, worker->handle, orders[order].signal, worker->generation->pool->log);
-        return;
-    }
+    assert(worker->phase >= POOL_WORKER_READY);
+    pool_deadline_set(worker, POOL_KILL_START_LATE);
     if (worker->generation->without_mutex)
         channel_end_send(&worker->channel, MESSAGE_MUTEX_OFF);
     worker->accept_asked = true;
     channel_end_send(&worker->channel, MESSAGE_ACCEPT);
+}
+
+void pool_worker_end(struct pool_worker *worker, bool gracefully)
+{
+    assert(worker->phase != POOL_WORKER_EMPTY);
+    if (!gracefully && worker->due == POOL_KILL_START_LATE)
+        pool_deadline_set(worker, POOL_KILL_NONE); /* a drain begins when it has started */
+    pool_deadline_set(worker, gracefully ? POOL_KILL_DRAIN_LATE : POOL_KILL_CLOSE_LATE);
+    /* `sigterm_shutdown` is about SIGTERM alone */
+    signals_send_held(
+        worker->pid, worker->handle, gracefully ? SIGQUIT : SIGINT, worker->generation->pool->log);
 }
 
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)

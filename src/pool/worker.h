@@ -18,14 +18,11 @@ void pool_deadline_set(struct pool_worker *worker, enum pool_kill why);
 /* Schedules a new process after this time. */
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
 
-enum pool_order {
-    POOL_ORDER_ACCEPT, /* to accept clients, within worker_start_timeout */
-    POOL_ORDER_DRAIN,  /* to finish sessions, in worker_shutdown_timeout and a second */
-    POOL_ORDER_CLOSE,  /* to end at once, in two seconds */
-};
-
-/* Orders the worker, and sets the deadline. */
-void pool_worker_order(struct pool_worker *worker, enum pool_order order);
+/* Orders the worker to accept clients, within worker_start_timeout. */
+void pool_worker_accept(struct pool_worker *worker);
+/* Orders the worker to finish its sessions, in worker_shutdown_timeout and a second, or to end at
+ * once, in two seconds. */
+void pool_worker_end(struct pool_worker *worker, bool gracefully);
 /* Kills a worker for a broken rule of the channel, after an alert line. */
 void pool_worker_break_rule(struct pool_worker *worker, const char *rule);
 /* Closes the inbox, if any: the next request makes a new inbox. */

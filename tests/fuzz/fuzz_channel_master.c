@@ -11,6 +11,7 @@
 #include "pool/worker.h"
 #include "process/role.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,14 +43,15 @@ static void ignore_rescan(void *host)
 }
 
 /* Another master process that answers nothing. */
-static enum pool_asked ask_inbox(void *host, uint32_t incarnation, uint32_t asker)
+static int ask_inbox(void *host, uint32_t incarnation, uint32_t asker)
 {
     (void)host;
     if (incarnation == POOL_ASK_ALL)
-        return POOL_ASKED;
+        return 0;
     if (slot_half_of(incarnation) == 0 || asker >> INCARNATION_BITS != 0)
         abort();
-    return incarnation % 2 == 0 ? POOL_ASK_LATER : POOL_ASK_NOBODY;
+    errno = incarnation % 2 == 0 ? EAGAIN : ENOTCONN;
+    return -1;
 }
 
 static void ignore_gone(void *host, uint32_t incarnation)
@@ -296,8 +298,7 @@ static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
         pool_receive_messages(&scene->pool);
         break;
     case 9:
-        pool_worker_order(
-            &scene->generation->workers[i], p[1] % 2 == 0 ? POOL_ORDER_DRAIN : POOL_ORDER_CLOSE);
+        pool_worker_end(&scene->generation->workers[i], p[1] % 2 == 0);
         break;
     case 10: /* as a replacement, perhaps told to drain before it is ready */
         scene->cycle.core.worker_start_timeout = p[1] % 2 == 0 ? 1000 : 2000;
