@@ -23,8 +23,6 @@
 #define REPLY_MS 5000
 #define OUTCOME_MS 180000
 
-#define NO_CONTROL "the configuration has no control socket: see the directive \"control\""
-
 /* A command under way. */
 struct job {
     const struct cmdline *cmdline;
@@ -52,6 +50,12 @@ int cli_load_paths(const struct cmdline *cmdline, struct log *log, struct cycle 
     return *cycle != NULL ? 0 : -1;
 }
 
+static void job_done(struct job *job)
+{
+    masters_free(&job->masters);
+    cycle_destroy(&job->cycle);
+}
+
 /* Loads the paths; -1 after a report. */
 static int job_init(struct job *job, const struct cmdline *cmdline, struct log *log)
 {
@@ -63,13 +67,14 @@ static int job_init(struct job *job, const struct cmdline *cmdline, struct log *
     job->timeout_ms = cmdline->timeout_ms != 0 ? cmdline->timeout_ms
                       : is_long                ? OUTCOME_MS
                                                : REPLY_MS;
-    return cli_load_paths(cmdline, log, &job->cycle, &job->core);
-}
-
-static void job_done(struct job *job)
-{
-    masters_free(&job->masters);
-    cycle_destroy(&job->cycle);
+    if (cli_load_paths(cmdline, log, &job->cycle, &job->core) == -1)
+        return -1;
+    if (cmdline->signal != NULL || job->core.control != NULL)
+        return 0;
+    log_write(log, LEVEL_EMERG, 0,
+        "the configuration has no control socket: see the directive \"control\"");
+    job_done(job);
+    return -1;
 }
 
 /* Requests and replies */
@@ -384,9 +389,7 @@ int cli_status(const struct cmdline *cmdline, struct log *log)
 
     if (job_init(&job, cmdline, log) == -1)
         return EXIT_FAILURE;
-    if (job.core.control == NULL)
-        log_write(log, LEVEL_EMERG, 0, NO_CONTROL);
-    else if (job.cycle == NULL || masters_find(&job.masters, &job.core, log) == 0)
+    if (job.cycle == NULL || masters_find(&job.masters, &job.core, log) == 0)
         status = show_masters(&job);
     job_done(&job);
     return status;
@@ -432,9 +435,7 @@ int cli_upstream(const struct cmdline *cmdline, struct log *log)
         return EXIT_FAILURE;
     }
     if (job_init(&job, cmdline, log) == 0) {
-        if (job.core.control == NULL)
-            log_write(log, LEVEL_EMERG, 0, NO_CONTROL);
-        else if (!ask_process(&job, job.core.control, request, true, reply_text_upstreams, &status))
+        if (!ask_process(&job, job.core.control, request, true, reply_text_upstreams, &status))
             status = report_connect(&job, job.core.control);
         job_done(&job);
     }

@@ -56,9 +56,9 @@ static void control_client_set(struct control_client *client, enum client_phase 
     process_ops->wakeup_expect(client->fd, awaited[phase]);
     client->activity = ++client->control->activity;
     if (phase == CLIENT_REPLYING || phase == CLIENT_LAST_REPLY)
-        timers_arm(client->control->timers, &client->patience, CONTROL_PATIENCE_MS);
+        timers_arm(client->control->pool->timers, &client->patience, CONTROL_PATIENCE_MS);
     else if (phase != CLIENT_READING) /* READING keeps the deadline of the reply */
-        timers_disarm(client->control->timers, &client->patience);
+        timers_disarm(client->control->pool->timers, &client->patience);
 }
 
 void control_client_destroy(struct control_client *client)
@@ -69,7 +69,7 @@ void control_client_destroy(struct control_client *client)
     assert(control->client_n > 0);
     TAILQ_REMOVE(&control->clients, client, link);
     control->client_n--;
-    timers_disarm(control->timers, &client->patience);
+    timers_disarm(control->pool->timers, &client->patience);
     if (client->fd != -1) {
         process_ops->wakeup_remove(client->fd);
         close(client->fd);
@@ -244,7 +244,7 @@ static const char *refuse_peer(struct control *control, uid_t uid, pid_t pid, co
 
     if (pid != 0)
         snprintf(process, sizeof(process), "process %d", (int)pid);
-    log_write(control->log, LEVEL_WARN, 0,
+    log_write(control->pool->log, LEVEL_WARN, 0,
         "%s of user %u may not use the control socket, refused: %s", process, (unsigned)uid, why);
     return why;
 }
@@ -270,7 +270,8 @@ const char *control_client_refusal(struct control *control, int fd, pid_t *pid)
 
     CHECK_KIND(control, CONTROL_KIND);
     if (os_socket_peer(fd, &uid, pid) == -1) {
-        log_write(control->log, LEVEL_ERROR, errno, "a client of the control socket is unknown");
+        log_write(
+            control->pool->log, LEVEL_ERROR, errno, "a client of the control socket is unknown");
         return "who asks could not be found out";
     }
     if (uid != 0 && uid != geteuid())

@@ -66,8 +66,9 @@ static void give_command(struct control_client *client, const struct signal_row 
         control_reply_error(client, refused, false);
         return;
     }
-    log_write(control->log, LEVEL_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
-        s->command, (int)client->pid, s->doing);
+    log_write(control->pool->log, LEVEL_NOTICE, 0,
+        "\"%s\" received from %d by the control socket, %s", s->command, (int)client->pid,
+        s->doing);
     client->told = false;
     if (outcome != CONTROL_WAIT_EXIT && (!full || outcome != CONTROL_WAIT_QUIT)) {
         control_client_wait(client, outcome);
@@ -243,7 +244,8 @@ static void begin_control_client(struct control *control, int fd)
 
     assert(fd != -1);
     if (client == NULL || process_ops->wakeup_add(fd) == -1) {
-        log_write(control->log, LEVEL_ERROR, errno, "a client of the control socket is not served");
+        log_write(
+            control->pool->log, LEVEL_ERROR, errno, "a client of the control socket is not served");
         free(client);
         close(fd);
         return;
@@ -253,7 +255,7 @@ static void begin_control_client(struct control *control, int fd)
     client->control = control;
     client->fd = fd;
     client->patience.expired = cut_off;
-    timers_arm(control->timers, &client->patience, CONTROL_PATIENCE_MS);
+    timers_arm(control->pool->timers, &client->patience, CONTROL_PATIENCE_MS);
     TAILQ_INSERT_TAIL(&control->clients, client, link);
     control->client_n++;
     refused = control_client_refusal(control, fd, &client->pid);
@@ -289,8 +291,6 @@ void control_init(struct control *control, const struct control_ops *ops, void *
         .ops = ops,
         .host = host,
         .pool = pool,
-        .log = pool->log,
-        .timers = pool->timers,
         .socket = socket,
         .retry = { .expired = accept_again },
     };
@@ -325,11 +325,11 @@ void control_accept(struct control *control)
             continue;
         if (fd == -1) {
             if (!control->accept_failed)
-                log_write(
-                    control->log, LEVEL_ERROR, errno, "accept4() for the control socket failed");
+                log_write(control->pool->log, LEVEL_ERROR, errno,
+                    "accept4() for the control socket failed");
             control->accept_failed = true;
             process_ops->wakeup_expect(control->socket->fd, WAKEUP_END);
-            timers_arm(control->timers, &control->retry, RETRY_MS);
+            timers_arm(control->pool->timers, &control->retry, RETRY_MS);
             return;
         }
         control->accept_failed = false;
@@ -414,5 +414,5 @@ void control_end(struct control *control)
             client->fd = -1; /* closed by the exit */
         control_client_destroy(client);
     }
-    timers_disarm(control->timers, &control->retry);
+    timers_disarm(control->pool->timers, &control->retry);
 }

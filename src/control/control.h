@@ -55,8 +55,6 @@ struct control {
     const struct control_ops *ops;
     void *host;
     const struct pool *pool;
-    struct log *log;
-    struct timers *timers;
     const struct control_socket *socket; /* the host's */
     TAILQ_HEAD(, control_client) clients;
     unsigned client_n;

@@ -49,10 +49,11 @@ void endpoints_check(const struct endpoints *endpoints)
     assert(next_control->fd == -1 || next_control->fd != control->fd);
 }
 
-void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile)
+void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile, struct log *log)
 {
     *endpoints = (struct endpoints) {
         .kind = ENDPOINTS_KIND,
+        .log = log,
         .pidfile = *pidfile,
         .next_pidfile = { .lock_fd = -1 },
     };
@@ -87,8 +88,8 @@ static void remove_pidfile(struct pidfile *pidfile, struct log *log)
     *pidfile = (struct pidfile) { .lock_fd = -1 };
 }
 
-int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *core,
-    const char *replaced, struct log *log)
+int endpoints_prepare(
+    struct endpoints *endpoints, const struct core_settings *core, const char *replaced)
 {
     struct pidfile *pidfile = &endpoints->pidfile, *next = &endpoints->next_pidfile;
     struct control_socket *next_control = &endpoints->next_control;
@@ -98,51 +99,51 @@ int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *c
     if (endpoints->phase == ENDPOINTS_HANDED_OVER) /* until the other process has gone */
         return 0;
     if (endpoints->phase != ENDPOINTS_ASIDE && pidfile_is_at(pidfile, core->pid)) {
-        if (pidfile_lock_again(pidfile, log) == -1)
+        if (pidfile_lock_again(pidfile, endpoints->log) == -1)
             return -1;
     } else if (next->lock_fd == -1 || !pidfile_is_at(next, core->pid)) {
-        remove_pidfile(next, log);
-        if (lock_next_pidfile(next, core->pid, log) == -1)
+        remove_pidfile(next, endpoints->log);
+        if (lock_next_pidfile(next, core->pid, endpoints->log) == -1)
             return -1;
     }
     if (core->control != NULL && !control_socket_is_at(&endpoints->control, core->control) &&
         !control_socket_is_at(next_control, core->control)) {
         bool replace = replaced != NULL && strcmp(replaced, core->control) == 0;
 
-        control_socket_remove(next_control, log);
-        if (control_socket_create(next_control, core->control, replace, log) == -1)
+        control_socket_remove(next_control, endpoints->log);
+        if (control_socket_create(next_control, core->control, replace, endpoints->log) == -1)
             return -1;
     }
-    return pidfile_write_pid(next->lock_fd != -1 ? next : pidfile, log);
+    return pidfile_write_pid(next->lock_fd != -1 ? next : pidfile, endpoints->log);
 }
 
-void endpoints_undo(struct endpoints *endpoints, struct log *log)
+void endpoints_undo(struct endpoints *endpoints)
 {
     endpoints_check(endpoints);
-    control_socket_remove(&endpoints->next_control, log);
-    remove_pidfile(&endpoints->next_pidfile, log);
+    control_socket_remove(&endpoints->next_control, endpoints->log);
+    remove_pidfile(&endpoints->next_pidfile, endpoints->log);
     assert(endpoints->next_control.fd == -1 && endpoints->next_pidfile.path == NULL);
 }
 
-int endpoints_publish(struct endpoints *endpoints, const struct core_settings *core,
-    const char *replaced, struct log *log)
+int endpoints_publish(
+    struct endpoints *endpoints, const struct core_settings *core, const char *replaced)
 {
     struct control_socket *control = &endpoints->control, *next = &endpoints->next_control;
 
-    if (endpoints_prepare(endpoints, core, replaced, log) == -1) {
-        endpoints_undo(endpoints, log);
+    if (endpoints_prepare(endpoints, core, replaced) == -1) {
+        endpoints_undo(endpoints);
         return -1;
     }
     /* a socket that was handed over keeps the second name until the end of the new process */
     if (endpoints->phase != ENDPOINTS_HANDED_OVER &&
         (next->fd != -1 || (core->control == NULL && control->fd != -1))) {
-        control_socket_remove(control, log);
+        control_socket_remove(control, endpoints->log);
         *control = *next;
         control_socket_init(next);
         process_ops->raise(SIGIO); /* clients may have connected before */
     }
     if (endpoints->next_pidfile.lock_fd != -1) {
-        remove_pidfile(&endpoints->pidfile, log);
+        remove_pidfile(&endpoints->pidfile, endpoints->log);
         endpoints->pidfile = endpoints->next_pidfile;
         endpoints->next_pidfile = (struct pidfile) { .lock_fd = -1 };
     }
@@ -152,41 +153,42 @@ int endpoints_publish(struct endpoints *endpoints, const struct core_settings *c
     return 0;
 }
 
-void endpoints_publish_again(struct endpoints *endpoints, const struct core_settings *core,
-    const char *replaced, struct log *log)
+void endpoints_publish_again(
+    struct endpoints *endpoints, const struct core_settings *core, const char *replaced)
 {
-    if (endpoints_publish(endpoints, core, replaced, log) == -1)
-        log_write(log, LEVEL_ERROR, 0,
+    if (endpoints_publish(endpoints, core, replaced) == -1)
+        log_write(endpoints->log, LEVEL_ERROR, 0,
             "the pid file and the control socket stay where they are, reload to try again");
 }
 
-int endpoints_prepare_hand_over(struct endpoints *endpoints, struct log *log)
+int endpoints_prepare_hand_over(struct endpoints *endpoints)
 {
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_SHARED);
-    control_socket_add_name(&endpoints->control, PIDFILE_OLD_SUFFIX, log); /* signals still work */
-    return pidfile_add_name(&endpoints->pidfile, PIDFILE_OLD_SUFFIX, log);
+    control_socket_add_name(
+        &endpoints->control, PIDFILE_OLD_SUFFIX, endpoints->log); /* signals still work */
+    return pidfile_add_name(&endpoints->pidfile, PIDFILE_OLD_SUFFIX, endpoints->log);
 }
 
-void endpoints_hand_over(struct endpoints *endpoints, struct log *log)
+void endpoints_hand_over(struct endpoints *endpoints)
 {
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_HANDED_OVER);
-    pidfile_leave_path(&endpoints->pidfile, log);
+    pidfile_leave_path(&endpoints->pidfile, endpoints->log);
     control_socket_leave_path(&endpoints->control);
 }
 
-void endpoints_take_back(struct endpoints *endpoints, struct log *log)
+void endpoints_take_back(struct endpoints *endpoints)
 {
     endpoints_check(endpoints);
     if (endpoints->phase == ENDPOINTS_ASIDE)
         return;
     endpoints_set(endpoints, ENDPOINTS_OURS);
-    control_socket_restore_path(&endpoints->control, log);
-    pidfile_restore_path(&endpoints->pidfile, log);
+    control_socket_restore_path(&endpoints->control, endpoints->log);
+    pidfile_restore_path(&endpoints->pidfile, endpoints->log);
 }
 
-void endpoints_step_aside(struct endpoints *endpoints, struct log *log)
+void endpoints_step_aside(struct endpoints *endpoints)
 {
     char suffix[PIDFILE_SUFFIX_MAX];
 
@@ -195,16 +197,17 @@ void endpoints_step_aside(struct endpoints *endpoints, struct log *log)
     if (endpoints->phase != ENDPOINTS_ASIDE) /* otherwise for the sake of our pid */
         endpoints_set(endpoints, ENDPOINTS_ASIDE);
     snprintf(suffix, sizeof(suffix), PIDFILE_QUIT_SUFFIX "%d", (int)process_ops->self());
-    control_socket_add_name(&endpoints->control, suffix, log);
+    control_socket_add_name(&endpoints->control, suffix, endpoints->log);
     control_socket_leave_path(&endpoints->control);
-    pidfile_add_name(&endpoints->pidfile, suffix, log); /* a failure does not keep the next start */
-    pidfile_leave_path(&endpoints->pidfile, log);
+    pidfile_add_name(
+        &endpoints->pidfile, suffix, endpoints->log); /* a failure does not keep the next start */
+    pidfile_leave_path(&endpoints->pidfile, endpoints->log);
 }
 
-void endpoints_remove(struct endpoints *endpoints, struct log *log)
+void endpoints_remove(struct endpoints *endpoints)
 {
-    endpoints_undo(endpoints, log);
-    control_socket_remove(&endpoints->control, log);
-    remove_pidfile(&endpoints->pidfile, log);
+    endpoints_undo(endpoints);
+    control_socket_remove(&endpoints->control, endpoints->log);
+    remove_pidfile(&endpoints->pidfile, endpoints->log);
     endpoints->kind = 0;
 }

@@ -21,6 +21,7 @@ enum endpoints_phase {
 struct endpoints {
     unsigned kind;
     enum endpoints_phase phase;
+    struct log *log;
     struct pidfile pidfile;             /* in force, locked; its path is allocated */
     struct pidfile next_pidfile;        /* prepared, not in force yet; or none */
     struct control_socket control;      /* in force, or none */
@@ -28,31 +29,31 @@ struct endpoints {
 };
 
 /* Takes the locked pid file of the start. */
-void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile);
+void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile, struct log *log);
 void endpoints_check(const struct endpoints *endpoints);
 /* Makes what is to be at this configuration's paths and is not there yet; a control socket at
  * the path `replaced` (or NULL) makes way. -1 after an emerg line. */
-int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *core,
-    const char *replaced, struct log *log);
+int endpoints_prepare(
+    struct endpoints *endpoints, const struct core_settings *core, const char *replaced);
 /* Puts prepared endpoints in force, after preparing missing ones, and removes replaced endpoints.
  * -1 after an emerg line, with nothing changed and nothing prepared. */
-int endpoints_publish(struct endpoints *endpoints, const struct core_settings *core,
-    const char *replaced, struct log *log);
+int endpoints_publish(
+    struct endpoints *endpoints, const struct core_settings *core, const char *replaced);
 /* endpoints_publish() for a configuration that serves already: a failure is only logged. */
-void endpoints_publish_again(struct endpoints *endpoints, const struct core_settings *core,
-    const char *replaced, struct log *log);
+void endpoints_publish_again(
+    struct endpoints *endpoints, const struct core_settings *core, const char *replaced);
 /* Removes what was prepared and not published. */
-void endpoints_undo(struct endpoints *endpoints, struct log *log);
+void endpoints_undo(struct endpoints *endpoints);
 
 /* Adds second names; -1 after an emerg line. */
-int endpoints_prepare_hand_over(struct endpoints *endpoints, struct log *log);
+int endpoints_prepare_hand_over(struct endpoints *endpoints);
 /* Leaves the first names to the new process. */
-void endpoints_hand_over(struct endpoints *endpoints, struct log *log);
+void endpoints_hand_over(struct endpoints *endpoints);
 /* Takes the first names again, unless left to the next start. */
-void endpoints_take_back(struct endpoints *endpoints, struct log *log);
+void endpoints_take_back(struct endpoints *endpoints);
 
 /* Leaves the first names to the next start, which waits for the lock. */
-void endpoints_step_aside(struct endpoints *endpoints, struct log *log);
+void endpoints_step_aside(struct endpoints *endpoints);
 
 /* Removes all at the daemon's end. */
-void endpoints_remove(struct endpoints *endpoints, struct log *log);
+void endpoints_remove(struct endpoints *endpoints);

@@ -43,14 +43,13 @@ static void write_times(const struct histogram *times, struct json *json)
 /* Returns the protocol of a histogram; the last histogram is shared by the protocols beyond. */
 static const char *callbacks_name(const struct cycle *cycle, unsigned row)
 {
+    const unsigned last = HEARTBEAT_PROTOCOLS - 1;
     const struct server *server;
 
     STAILQ_FOREACH (server, &cycle->stream.servers, link)
-        if (server->protocol != NULL && server->protocol_index == row)
-            return row < HEARTBEAT_PROTOCOLS - 1 ? server->protocol->name : "others";
-        else if (server->protocol != NULL && server->protocol_index > row &&
-                 row == HEARTBEAT_PROTOCOLS - 1)
-            return "others";
+        if (server->protocol != NULL &&
+            (server->protocol_index < last ? server->protocol_index : last) == row)
+            return row < last ? server->protocol->name : "others";
     return NULL;
 }
 

@@ -55,11 +55,6 @@ bool commands_take(struct commands *commands, enum command command)
     return true;
 }
 
-static uint64_t timer_left(const struct clock *clock, const struct timer *timer)
-{
-    return timer->deadline > clock->mono_ms ? timer->deadline - clock->mono_ms : 0;
-}
-
 /* Writes the reason, and returns for how many milliseconds at most; 0: no bound is known. A
  * reason contains no time, and so stays equal during a wait. */
 static uint64_t describe_wait(const struct master *master, char *text, size_t size)
@@ -68,7 +63,7 @@ static uint64_t describe_wait(const struct master *master, char *text, size_t si
 
     if (master->reload.phase == RELOAD_CHECKING) {
         snprintf(text, size, "a reload is under way: its configuration is checked");
-        return timer_left(&master->clock, &master->reload.deadline);
+        return pool_ms_until(&master->pool, master->reload.deadline.deadline);
     }
     if (master->reload.phase != RELOAD_IDLE) {
         size_t n = (size_t)snprintf(text, size, "a reload is under way: ");
@@ -81,7 +76,7 @@ static uint64_t describe_wait(const struct master *master, char *text, size_t si
                 ? "an upgrade is under way: the new binary, process %d, does not serve yet"
                 : "an upgrade is rolled back: the new binary, process %d, is ending",
             (int)upgrade->other);
-        return timer_left(&master->clock, &upgrade->deadline);
+        return pool_ms_until(&master->pool, upgrade->deadline.deadline);
     }
     return pool_describe_wait(&master->pool, text, size);
 }

@@ -67,9 +67,8 @@ static void note_serving(void *host, bool first)
     assert(first == (master->reload.phase == RELOAD_IDLE));
     /* the first pid file says to the outside that every listener is ready */
     if (!first) {
-        endpoints_publish_again(&master->endpoints, core, master->upgrade.control, &master->log);
-    } else if (endpoints_publish(&master->endpoints, core, master->upgrade.control, &master->log) ==
-               -1) {
+        endpoints_publish_again(&master->endpoints, core, master->upgrade.control);
+    } else if (endpoints_publish(&master->endpoints, core, master->upgrade.control) == -1) {
         master->failed = true; /* without endpoints no client would find us */
         if (master->phase == MASTER_RUNS)
             quit_begin(master, false);
@@ -104,8 +103,7 @@ static void note_way_back(void *host)
     struct master *master = master_of(host);
 
     reload_set_phase(&master->reload, RELOAD_GOING_BACK);
-    endpoints_undo(
-        &master->endpoints, &master->log); /* prepared by a generation that never served */
+    endpoints_undo(&master->endpoints); /* prepared by a generation that never served */
     /* the generation has given listeners up, even without having served */
     if (master->upgrade.phase != UPGRADE_NONE)
         upgrade_announce(&master->upgrade);
@@ -120,8 +118,8 @@ static void note_start_failed(void *host)
             "reload failed, and the previous configuration could not be started again: the new one "
             "stays in force");
         /* a generation that never served has published nothing */
-        endpoints_publish_again(&master->endpoints, &master->pool.serving->cycle->core,
-            master->upgrade.control, &master->log);
+        endpoints_publish_again(
+            &master->endpoints, &master->pool.serving->cycle->core, master->upgrade.control);
         worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
     }
     if (master->reload.phase != RELOAD_IDLE)

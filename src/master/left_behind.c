@@ -72,11 +72,6 @@ static void look_at_left(struct loop *loop, struct timer *timer)
         left->killed_at = 0;
 }
 
-void left_behind_init(struct left_behind *left, const struct pool *pool)
-{
-    *left = (struct left_behind) { .pool = pool, .look = { .expired = look_at_left } };
-}
-
 void left_behind_end(struct left_behind *left)
 {
     int number = SIGINT;
@@ -89,6 +84,7 @@ void left_behind_end(struct left_behind *left)
         "%u worker process%s of a master process that was killed %s told to end", n,
         n == 1 ? "" : "es", n == 1 ? "is" : "are");
     left->killed_at = left->pool->clock->mono_ms + KILL_MS;
+    left->look.expired = look_at_left;
     timers_arm(left->pool->timers, &left->look, LOOK_MS);
 }
 

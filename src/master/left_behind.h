@@ -13,7 +13,6 @@ struct left_behind {
     uint64_t killed_at;      /* when the rest is killed, monotonic ms; 0: no shutdown */
 };
 
-void left_behind_init(struct left_behind *left, const struct pool *pool);
 /* Logs number and pids, if any, and removes lists of ended workers. */
 void left_behind_report(const struct left_behind *left);
 /* Ends the workers, by SIGINT and soon by SIGKILL. Until then killed_at is set. */

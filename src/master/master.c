@@ -185,7 +185,7 @@ static void clean_up(struct master *master)
     if (serving != NULL && serving->cycle->core.control != NULL)
         pidfile_remove_stale(serving->cycle->core.control, pid_path);
     worker_list_close(&master->list);
-    endpoints_remove(&master->endpoints, &master->log);
+    endpoints_remove(&master->endpoints);
     pool_done(&master->pool);
     upgrade_done(&master->upgrade, master->failed);
     diag_destroy(&master->diag);
@@ -196,10 +196,9 @@ static void init_parts(struct master *master, struct start *start)
 {
     timers_init(&master->timers, &master->clock, NULL);
     worker_list_open(&master->list, start->pidfile.path, &master->log);
-    left_behind_init(&master->left, &master->pool);
+    master->left.pool = &master->pool;
     master->commands.log = &master->log;
-    reload_init(&master->reload, &master->timers);
-    endpoints_init(&master->endpoints, &start->pidfile);
+    endpoints_init(&master->endpoints, &start->pidfile, &master->log);
     hosts_init(master, start);
     service_manager_init(&master->manager, &(struct service_manager) {
                                                .pool = &master->pool,

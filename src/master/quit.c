@@ -102,7 +102,7 @@ static void become_master(struct master *master, int ready)
     if (process_ops->wakeup_begin() == -1 || os_process_adopt_orphans() == -1 ||
         pool_take_over(&master->pool) == -1 || control_take_over(&master->control) == -1)
         log_write(log, LEVEL_ALERT, errno, "not all workers and clients can wake this process");
-    endpoints_step_aside(&master->endpoints, log);
+    endpoints_step_aside(&master->endpoints);
     process_ops->raise(SIGIO); /* signals of the meantime have woken the parent */
     process_ready_tell(ready, 0);
 }
@@ -194,7 +194,7 @@ void quit_advance(struct master *master)
     assert(master->phase == MASTER_QUITS);
     /* a daemon that never served has no names */
     if (is_alone(master) && master->pool.serving != NULL && endpoints->phase != ENDPOINTS_ASIDE)
-        endpoints_step_aside(endpoints, &master->log);
+        endpoints_step_aside(endpoints);
     if (pool_find_holder(&master->pool) != NULL)
         return;
     if (endpoints->phase == ENDPOINTS_ASIDE && endpoints->pidfile.lock_fd != -1)

@@ -41,12 +41,6 @@ static void check_expired(struct loop *loop, struct timer *timer)
     config_check_kill(&reload->check);
 }
 
-void reload_init(struct reload *reload, struct timers *timers)
-{
-    assert(timers != NULL);
-    *reload = (struct reload) { .timers = timers, .deadline = { .expired = check_expired } };
-}
-
 void reload_set_phase(struct reload *reload, enum reload_phase phase)
 {
     static const unsigned legal[] = {
@@ -120,7 +114,7 @@ void reload_end(struct master *master, bool ok)
     if (master->phase == MASTER_RESUMES)
         end_resume(master, ok);
     if (!ok) {
-        endpoints_undo(&master->endpoints, &master->log);
+        endpoints_undo(&master->endpoints);
         process_ops->read_clock(&master->clock);
     }
     *result = (struct reload_status) { .any = true, .ok = ok, .at_ms = master->clock.wall_ms };
@@ -159,12 +153,13 @@ void reload_begin(struct master *master)
     log_collect(&master->log, master->diag);
     if (master->control.client_n > 0)
         control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
+    reload->deadline.expired = check_expired;
     reload->check.asks = true;
     reload->check.known = master->pool.serving->cycle->stream.addresses;
     if (config_check_begin(&reload->check, master->options, &master->log, -1) == -1)
         fail_at_once(master);
     else
-        timers_arm(reload->timers, &reload->deadline, CONFIG_CHECK_MS);
+        timers_arm(&master->timers, &reload->deadline, CONFIG_CHECK_MS);
 }
 
 void reload_checked(struct master *master, int status)
@@ -177,7 +172,7 @@ void reload_checked(struct master *master, int status)
     struct cycle *cycle;
 
     assert(reload->phase == RELOAD_CHECKING);
-    timers_disarm(reload->timers, &reload->deadline);
+    timers_disarm(&master->timers, &reload->deadline);
     if (config_check_end(&reload->check, status, master->options->conf, log) == -1) {
         fail_at_once(master);
         return;
@@ -187,9 +182,8 @@ void reload_checked(struct master *master, int status)
     cycle = configuration_load(&options, log, -1, &opened);
     config_check_done(&reload->check);
     process_ops->read_clock(&master->clock); /* reading may have taken long */
-    if (cycle != NULL &&
-        (logs_open(&cycle->core, log) == -1 ||
-            endpoints_prepare(&master->endpoints, &cycle->core, replaced, log) == -1)) {
+    if (cycle != NULL && (logs_open(&cycle->core, log) == -1 ||
+                             endpoints_prepare(&master->endpoints, &cycle->core, replaced) == -1)) {
         descriptors_done(&opened);
         configuration_discard(&cycle, log);
     }
@@ -210,7 +204,7 @@ void reload_cancel(struct master *master)
 
     if (reload->phase != RELOAD_CHECKING)
         return;
-    timers_disarm(reload->timers, &reload->deadline);
+    timers_disarm(&master->timers, &reload->deadline);
     config_check_cancel(&reload->check);
     reload_end(master, false);
 }

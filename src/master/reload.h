@@ -41,14 +41,12 @@ struct reload {
     enum reload_phase phase;
     struct config_check check;
     struct timer deadline; /* deadline of the check */
-    struct timers *timers;
     struct reload_status result;
 };
 
 /* Changes the phase and the title of the daemon. */
 void master_set_phase(struct master *master, enum master_phase phase);
 
-void reload_init(struct reload *reload, struct timers *timers);
 void reload_set_phase(struct reload *reload, enum reload_phase phase);
 /* Asserts the agreement of phase, check and the pool's starting generation. */
 void reload_check(const struct reload *reload, const struct pool *pool);

@@ -227,7 +227,7 @@ const struct generation *pool_find_holder(const struct pool *pool)
     return NULL;
 }
 
-static uint64_t ms_until(const struct pool *pool, uint64_t deadline)
+uint64_t pool_ms_until(const struct pool *pool, uint64_t deadline)
 {
     return deadline > pool->clock->mono_ms ? deadline - pool->clock->mono_ms : 0;
 }
@@ -251,17 +251,17 @@ uint64_t pool_describe_wait(const struct pool *pool, char *text, size_t size)
     assert(size > 0);
     if (pool->starting != NULL) {
         snprintf(text, size, "the workers of generation %u start", pool->starting->number);
-        return ms_until(pool, latest_deadline(pool->starting));
+        return pool_ms_until(pool, latest_deadline(pool->starting));
     }
     if (pool->probation.before != NULL && !pool->probation.goes_back) {
         snprintf(text, size, "generation %u serves, and has to go on without crashes for a moment",
             pool->serving->number);
-        return ms_until(pool, pool->probation.due.deadline);
+        return pool_ms_until(pool, pool->probation.due.deadline);
     }
     if (generation != NULL) {
         snprintf(text, size, "draining workers of generation %u still hold listening sockets",
             generation->number);
-        return ms_until(pool, generation->release.deadline);
+        return pool_ms_until(pool, generation->release.deadline);
     }
     TAILQ_FOREACH (generation, &pool->generations, link)
         n++;
@@ -270,7 +270,7 @@ uint64_t pool_describe_wait(const struct pool *pool, char *text, size_t size)
         "%" PRId64 " generations run (max_generations), and the oldest, which is closed, has not "
         "ended yet",
         n);
-    return generation != NULL ? ms_until(pool, latest_deadline(generation)) : 0;
+    return generation != NULL ? pool_ms_until(pool, latest_deadline(generation)) : 0;
 }
 
 bool pool_may_start(const struct pool *pool)

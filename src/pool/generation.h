@@ -25,7 +25,9 @@ void generation_destroy(struct generation *generation);
 bool pool_may_start(const struct pool *pool);
 /* Returns a generation whose draining workers may hold listeners, for a bounded time; or NULL. */
 const struct generation *pool_find_holder(const struct pool *pool);
+/* Returns the ms until a deadline; 0: past, or none. */
+uint64_t pool_ms_until(const struct pool *pool, uint64_t deadline);
 /* Writes what a start waits for; returns for how many ms at most, 0: no bound is known. */
 uint64_t pool_describe_wait(const struct pool *pool, char *text, size_t size);
-/* A timer that only wakes the master, which looks for due work. */
+/* Expiry of a timer that wakes the master to look for due work. */
 void pool_wake_up(struct loop *loop, struct timer *timer);

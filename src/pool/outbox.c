@@ -40,16 +40,6 @@ static bool send_to_worker(
         &(struct channel_message) { .kind = kind, .argument = argument, .fd = fd });
 }
 
-/* Passes a file, with flags of the worker's own if possible: see logs_separate(). */
-static bool send_log(struct pool_worker *worker, unsigned log, int fd)
-{
-    int own = log_file_open_again(fd);
-    bool sent = send_to_worker(worker, MESSAGE_LOG_FILE, log, own != -1 ? own : fd);
-
-    descriptor_close(own);
-    return sent;
-}
-
 static bool send_logs(struct pool_worker *worker)
 {
     const struct core_settings *core = &worker->generation->cycle->core;
@@ -59,8 +49,12 @@ static bool send_logs(struct pool_worker *worker)
     for (; outbox->log_n > 0; outbox->log_n--) {
         unsigned log = core_target_n(core) - outbox->log_n;
         const struct log_target *target = core_target(core, log);
+        int own = target->path != NULL ? log_file_open_again(target->fd) : -1;
+        bool sent = target->path == NULL || /* with flags of its own if possible */
+                    send_to_worker(worker, MESSAGE_LOG_FILE, log, own != -1 ? own : target->fd);
 
-        if (target->path != NULL && !send_log(worker, log, target->fd))
+        descriptor_close(own);
+        if (!sent)
             return false;
     }
     return true;

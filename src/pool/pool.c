@@ -143,9 +143,12 @@ static void repair_broken_logs(struct pool *pool)
     timers_arm(pool->timers, &pool->log_repair, LOGS_REPAIR_MS);
 }
 
-/* Repairs logs and reports suppressed lines, now or by the timer. */
-static void tend_logs(struct pool *pool)
+void pool_advance(struct pool *pool)
 {
+    if (pool->probation.goes_back)
+        pool_fall_back_advance(pool);
+    if (!pool->log->broken && pool->log_limit.report_ms == 0)
+        return;
     if (pool->log_limit.report_ms != 0)
         log_report_suppressed(pool->log, false);
     if (pool->log->broken)
@@ -154,14 +157,6 @@ static void tend_logs(struct pool *pool)
         timers_disarm(pool->timers, &pool->log_due);
     else
         timers_arm_at(pool->timers, &pool->log_due, pool->log_limit.report_ms);
-}
-
-void pool_advance(struct pool *pool)
-{
-    if (pool->probation.goes_back)
-        pool_fall_back_advance(pool);
-    if (pool->log->broken || pool->log_limit.report_ms != 0)
-        tend_logs(pool);
 }
 
 /* A record has a pid and a channel exactly while it has a process, and a deadline at most then. */

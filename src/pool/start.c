@@ -335,8 +335,8 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     return fork_workers(generation);
 }
 
-/* Makes a generation of a former configuration, which binds its listeners if told to; NULL after
- * an emerg line. */
+/* Makes a generation of a former configuration, binding listeners on request; NULL after an emerg
+ * line. */
 static struct generation *create_again(const struct generation *before, bool bind)
 {
     struct pool *pool = before->pool;

@@ -55,7 +55,7 @@ void notify_reloading(struct log *log, const struct timespec *now);
 void notify_stopping(struct log *log);
 /* Sends a line for people, in which bytes that are no characters are replaced. */
 void notify_status(struct log *log, const char *text);
-/* Names the main process, the only one that the manager hears from the sending on. */
+/* Names the main process; from the sending on the manager listens to that process alone. */
 void notify_mainpid(struct log *log, pid_t pid);
 /* Cancels a queued notify_mainpid(); false: already sent. */
 bool notify_cancel_mainpid(void);

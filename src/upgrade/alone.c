@@ -38,6 +38,7 @@ static void look_at_others(struct loop *loop, struct timer *timer)
     assert(role_is(ROLE_MASTER));
     if (upgrade->phase != UPGRADE_NONE) /* the next one's slots are the same */
         return;
+    timer->expired = look_at_others;
     if (worker_list_find_others(pool->list, note_living, living) > 0)
         timers_arm(pool->timers, timer, OTHERS_LEFT_MS);
     TAILQ_FOREACH (generation, &pool->generations, link)
@@ -56,13 +57,14 @@ static void bind_lost_paths(struct loop *loop, struct timer *timer)
 
     (void)loop;
     assert(role_is(ROLE_MASTER));
-    timers_disarm(upgrade->timers, timer);
+    timer->expired = bind_lost_paths;
+    timers_disarm(upgrade->pool->timers, timer);
     if (!upgrade->ops->serves(upgrade->host) || serving->phase != GENERATION_SERVING ||
         upgrade->sockets.n > 0 || upgrade->phase == UPGRADE_JOINING ||
         upgrade->phase == UPGRADE_BESIDE || listeners_count_lost(serving->cycle, &in_use) == 0)
         return;
     if (in_use > 0 && upgrade->lost_paths_tries-- > 0)
-        timers_arm(upgrade->timers, timer, LOST_PATHS_MS);
+        timers_arm(upgrade->pool->timers, timer, LOST_PATHS_MS);
     else
         signals_raise(COMMAND_RELOAD);
 }
@@ -71,12 +73,6 @@ static void look_for_lost_paths(struct upgrade *upgrade)
 {
     upgrade->lost_paths_tries = LOST_PATHS_TRIES;
     bind_lost_paths(NULL, &upgrade->lost_paths);
-}
-
-void upgrade_alone_init(struct upgrade *upgrade)
-{
-    upgrade->others_left.expired = look_at_others;
-    upgrade->lost_paths.expired = bind_lost_paths;
 }
 
 /* The lock is ours alone once the other process has ended: a remaining holder is a child of ours
@@ -109,8 +105,7 @@ void upgrade_alone_go_on(struct upgrade *upgrade)
     if (!upgrade->ops->serves(upgrade->host))
         return;
     /* a reload meanwhile may have moved the endpoints */
-    endpoints_publish_again(
-        upgrade->endpoints, &upgrade->pool->serving->cycle->core, NULL, upgrade->log);
+    endpoints_publish_again(upgrade->endpoints, &upgrade->pool->serving->cycle->core, NULL);
     pool_revive(upgrade->pool);
     look_for_lost_paths(upgrade);
     pool_rescan(upgrade->pool, NULL);

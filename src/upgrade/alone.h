@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the other master process leaves behind: worker slots, queued clients, unix paths. */
+/* Worker slots, queued clients and unix paths of an ended second master. */
 #pragma once
 
 struct upgrade;
 
-void upgrade_alone_init(struct upgrade *upgrade);
 /* The other process has released sockets, or has ended: all workers rescan. */
 void upgrade_alone_rescan(struct upgrade *upgrade);
 /* Serves while the new process, with closed listeners, lets sessions end. */

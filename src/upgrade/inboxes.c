@@ -14,11 +14,6 @@
 #include <assert.h>
 #include <errno.h>
 
-void upgrade_inboxes_write(struct json *json)
-{
-    json_number(json, "inboxes", MESSAGES_FORM);
-}
-
 /* Whether workers of both processes exchange messages. A line is logged where forms differ; a new
  * process without a sent form is waited for. */
 static bool is_understood(struct upgrade *upgrade)

@@ -16,8 +16,6 @@ struct upgrade_inboxes {
     bool refused; /* the log says that forms differ */
 };
 
-/* Adds the form of our messages, a member of a message. */
-void upgrade_inboxes_write(struct json *json);
 /* Handles a message about workers, and takes its descriptor; false for any other message. */
 bool upgrade_inboxes_handle(struct upgrade *upgrade, struct json_value message, int fd);
 /* Forgets all workers of the other process after the process's end. */

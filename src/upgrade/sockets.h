@@ -31,5 +31,5 @@ bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd);
 
 /* Sends the queues of our listeners that are missing in the list. */
 void upgrade_sockets_give(struct upgrade *upgrade);
-/* Takes a listening socket that we lack, or closes it. */
+/* Takes a socket of a listener without it, or closes the socket. */
 void upgrade_sockets_take(struct upgrade *upgrade, int fd);

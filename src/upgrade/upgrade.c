@@ -9,6 +9,7 @@
 #include "process/role.h"
 #include "systemd/notify.h"
 #include "upgrade/alone.h"
+#include "worker/messages.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -74,7 +75,7 @@ static void drop_diag(struct upgrade *upgrade)
     diag_destroy(&upgrade->diag);
 }
 
-/* Forgets the ended other process; this process is the main process then. */
+/* Forgets the ended second master; we are the main process then. */
 static void be_alone(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_NONE);
@@ -84,7 +85,7 @@ static void be_alone(struct upgrade *upgrade)
     binary_release(&upgrade->execution);
     free(upgrade->control);
     upgrade->control = NULL;
-    timers_disarm(upgrade->timers, &upgrade->deadline);
+    timers_disarm(upgrade->pool->timers, &upgrade->deadline);
     drop_diag(upgrade);
     upgrade->other = 0;
     upgrade->late = false;
@@ -97,7 +98,7 @@ static void end_other(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_ROLLING_BACK);
     signals_send(upgrade->other, SIGTERM, upgrade->log);
-    timers_arm(upgrade->timers, &upgrade->deadline, KILL_MS);
+    timers_arm(upgrade->pool->timers, &upgrade->deadline, KILL_MS);
 }
 
 static void meet_deadline(struct loop *loop, struct timer *timer)
@@ -163,7 +164,7 @@ void upgrade_announce(struct upgrade *upgrade)
     if (upgrade->link.fd == -1)
         return;
     upgrade_link_begin(&json);
-    upgrade_inboxes_write(&json);
+    json_number(&json, "inboxes", MESSAGES_FORM);
     if (upgrade->phase == UPGRADE_BESIDE)
         json_bool(&json, "serves", true);
     json_string(&json, "control", control_socket_path(&upgrade->endpoints->control, path));
@@ -235,7 +236,7 @@ static const char *start(struct upgrade *upgrade, int ends[2])
 /* Continues as if there had been no upgrade. */
 static void roll_back(struct upgrade *upgrade, char why[DIAG_REASON_MAX])
 {
-    endpoints_take_back(upgrade->endpoints, upgrade->log);
+    endpoints_take_back(upgrade->endpoints);
     diag_reason(upgrade->diag, LEVEL_ALERT, why, DIAG_REASON_MAX);
     control_reply(upgrade->clients, CONTROL_WAIT_UPGRADE_END,
         &(struct control_outcome) { .error = why, .diag = upgrade->diag });
@@ -261,7 +262,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
     }
     control_wait_on(upgrade->clients, CONTROL_WAIT_UPGRADE, CONTROL_WAIT_UPGRADE_END);
     upgrade_set(upgrade, UPGRADE_STARTING);
-    if (endpoints_prepare_hand_over(upgrade->endpoints, upgrade->log) == -1)
+    if (endpoints_prepare_hand_over(upgrade->endpoints) == -1)
         failed = "a second pid file could not be written";
     else
         failed = start(upgrade, ends);
@@ -270,7 +271,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
         roll_back(upgrade, why);
     } else {
         if (timeout_ms != 0)
-            timers_arm(upgrade->timers, &upgrade->deadline, (uint64_t)timeout_ms + GRACE_MS);
+            timers_arm(upgrade->pool->timers, &upgrade->deadline, (uint64_t)timeout_ms + GRACE_MS);
         log_write(upgrade->log, LEVEL_NOTICE, 0, "start new binary process %d, %s",
             (int)upgrade->other, upgrade->binary->path);
     }
@@ -281,9 +282,9 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
 static void hand_over_endpoints(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_HANDED_OVER);
-    timers_disarm(upgrade->timers, &upgrade->deadline);
+    timers_disarm(upgrade->pool->timers, &upgrade->deadline);
     binary_release(&upgrade->execution);
-    endpoints_hand_over(upgrade->endpoints, upgrade->log);
+    endpoints_hand_over(upgrade->endpoints);
     upgrade_announce(upgrade); /* the control socket has another path now */
     log_write(upgrade->log, LEVEL_NOTICE, 0,
         "new binary process %d serves: the upgrade is complete when process %d has quit",
@@ -332,7 +333,7 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
         log_write(upgrade->log, WIFEXITED(status) ? LEVEL_NOTICE : LEVEL_ALERT, 0,
             "%s: process %d is the only one again", why, (int)process_ops->self());
         be_alone(upgrade);
-        endpoints_take_back(upgrade->endpoints, upgrade->log);
+        endpoints_take_back(upgrade->endpoints);
         if (owed) /* the service manager was not told */
             upgrade->ops->become_main(upgrade->host);
     }
@@ -349,10 +350,8 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade *from, struct ex
     *upgrade = *from;
     upgrade->kind = UPGRADE_KIND;
     upgrade->log = log;
-    upgrade->timers = from->pool->timers;
     upgrade->main = true;
     upgrade->deadline.expired = meet_deadline;
-    upgrade_alone_init(upgrade);
     upgrade_link_init(&upgrade->link, state->link);
     if (state->link == -1) {
         upgrade_check(upgrade);
@@ -371,7 +370,7 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade *from, struct ex
     if (upgrade->phase == UPGRADE_NONE)
         return;
     upgrade_link_begin(&json);
-    upgrade_inboxes_write(&json);
+    json_number(&json, "inboxes", MESSAGES_FORM);
     upgrade_link_tell(upgrade, &json, -1);
 }
 

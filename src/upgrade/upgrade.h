@@ -46,7 +46,6 @@ struct upgrade {
     const struct upgrade_ops *ops;
     void *host;
     struct log *log;
-    struct timers *timers;
     struct pool *pool;
     struct endpoints *endpoints; /* handed over to the new process */
     struct control *clients;     /* of which some wait for the outcome */
@@ -84,8 +83,8 @@ void upgrade_announce(struct upgrade *upgrade);
 void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *listeners);
 /* Makes the other process's workers rescan after the withdrawal of a worker of ours. */
 void upgrade_send_rescan(struct upgrade *upgrade);
-/* Tells the other process that it is the main process, once the service manager knows, which
- * would ignore earlier messages. Called in each wake-up while `main_owed`. */
+/* Names the main process over the link, once the service manager has been told, which ignores
+ * earlier messages. Called in each wake-up while `main_owed`. */
 void upgrade_tell_main(struct upgrade *upgrade);
 /* Notes a child's exit: after the new process's exit the old process continues alone. */
 void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
