@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connects, sends and receives, each until the deadline at most, and prints the outcome of a
- * command: messages, the reason of a failure, and the configuration in force. The daemon may be of
- * a different version: a missing member of a reply counts as empty, and no assertion depends on a
- * reply. */
+ * command. The daemon may be of a different version: a missing member of a reply counts as empty,
+ * and no assertion depends on a reply. */
 #include "cli/exchange.h"
 
 #include "base/diag.h"
@@ -74,48 +73,39 @@ int cli_request(
     return cli_connect(exchange, path, deadline) == 0 ? cli_send(exchange, request) : -1;
 }
 
-/* Receives once; the return value and errno are recv()'s. */
-static ssize_t receive_more(struct cli_exchange *exchange)
-{
-    size_t size = exchange->size > 0 ? 2 * exchange->size : 4096;
-    ssize_t n;
-
-    if (exchange->n == exchange->size) {
-        char *larger = realloc(exchange->text, size);
-
-        if (larger == NULL)
-            return -1;
-        exchange->text = larger;
-        exchange->size = size;
-    }
-    if (limit_wait(exchange->fd, exchange->deadline) == -1)
-        return -1;
-    n = recv(exchange->fd, exchange->text + exchange->n, exchange->size - exchange->n, 0);
-    if (n > 0)
-        exchange->n += (size_t)n;
-    return n;
-}
-
 int cli_receive(struct cli_exchange *exchange)
 {
-    const char *end;
+    ssize_t n = 0;
 
     exchange->n -= exchange->line_n;
     if (exchange->line_n > 0)
         memmove(exchange->text, exchange->text + exchange->line_n, exchange->n);
     exchange->line_n = 0;
-    while ((end = exchange->n > 0 ? memchr(exchange->text, '\n', exchange->n) : NULL) == NULL) {
-        ssize_t n = receive_more(exchange);
+    for (;;) {
+        const char *end = exchange->n > 0 ? memchr(exchange->text, '\n', exchange->n) : NULL;
+        size_t size = exchange->size > 0 ? 2 * exchange->size : 4096;
 
-        if (n == -1 && errno == EINTR)
-            continue;
+        if (end != NULL) {
+            exchange->line_n = (size_t)(end - exchange->text) + 1;
+            return 0;
+        }
+        if (exchange->n == exchange->size) {
+            char *larger = realloc(exchange->text, size);
+
+            if (larger == NULL)
+                return -1;
+            exchange->text = larger;
+            exchange->size = size;
+        }
+        if (limit_wait(exchange->fd, exchange->deadline) == -1)
+            return -1;
+        n = recv(exchange->fd, exchange->text + exchange->n, exchange->size - exchange->n, 0);
         if (n == 0)
             errno = 0;
-        if (n <= 0)
+        if (n == 0 || (n == -1 && errno != EINTR))
             return -1;
+        exchange->n += n > 0 ? (size_t)n : 0;
     }
-    exchange->line_n = (size_t)(end - exchange->text) + 1;
-    return 0;
 }
 
 void cli_disconnect(struct cli_exchange *exchange)

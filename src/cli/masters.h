@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The master processes of a configuration: at its pid file and control socket, at PATH.oldbin (the
- * old process of an upgrade), and at PATH.quit.PID (quitting processes). Names are looked for: a
- * killed process leaves its names, and connections fail then. A pid, for a signal, is left out
- * without a holder of the pid file's lock, or with a list of workers that has survived its
- * process. */
+ * old process of an upgrade), and at PATH.quit.PID (quitting processes). A killed process leaves
+ * its names: a pid, for a signal, is left out where the lock or the list of workers shows that. */
 #pragma once
 
 #include "settings/cycle.h"

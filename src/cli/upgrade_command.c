@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `forkbeard upgrade status|forward|back`: shows the two master processes of an upgrade, and has
- * either quit. The state is asked of the masters: the role, and pid and control socket of the
- * second master; without control sockets the pid files tell. Replies are input, a missing member
- * counts as empty. Reports tell observed facts, never hopes. */
+ * either quit. The masters name each other and their roles; without control sockets the pid files
+ * tell. Replies are input, a missing member counts as empty. Reports tell observed facts. */
 #include "cli/upgrade_command.h"
 
 #include "base/compiler.h"

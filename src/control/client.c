@@ -31,7 +31,7 @@ void control_client_check(const struct control_client *client)
     assert(!waits || !timer_is_set(&client->patience));
 }
 
-static void control_client_set(struct control_client *client, enum client_phase phase)
+void control_client_set(struct control_client *client, enum client_phase phase)
 {
     static const unsigned next[CLIENT_PHASES] = {
         [CLIENT_READING] = 1u << CLIENT_WAITING | 1u << CLIENT_REPLYING | 1u << CLIENT_LAST_REPLY |
@@ -77,13 +77,6 @@ void control_client_destroy(struct control_client *client)
     free(client->out);
     client->kind = 0;
     free(client);
-}
-
-void control_client_wait(struct control_client *client, enum control_wait waiting_for)
-{
-    assert(waiting_for != CONTROL_WAIT_NONE && waiting_for != CONTROL_WAIT_EXIT);
-    client->waiting_for = waiting_for;
-    control_client_set(client, CLIENT_WAITING);
 }
 
 enum client_step control_client_send(struct control_client *client)

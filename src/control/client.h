@@ -52,8 +52,8 @@ const char *control_client_refusal(struct control *control, int fd, pid_t *pid);
 void control_client_destroy(struct control_client *client);
 /* Asserts the invariants between two calls. */
 void control_client_check(const struct control_client *client);
-/* Makes the client wait for the event, and disarms its timer. */
-void control_client_wait(struct control_client *client, enum control_wait waiting_for);
+/* Takes a legal step, and sets or disarms the timer. */
+void control_client_set(struct control_client *client, enum client_phase phase);
 /* Sends as much of the reply as the client takes, and enters the next phase at its end. */
 enum client_step control_client_send(struct control_client *client);
 

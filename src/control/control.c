@@ -71,7 +71,8 @@ static void give_command(struct control_client *client, const struct signal_row 
         s->doing);
     client->told = false;
     if (outcome != CONTROL_WAIT_EXIT && (!full || outcome != CONTROL_WAIT_QUIT)) {
-        control_client_wait(client, outcome);
+        client->waiting_for = outcome;
+        control_client_set(client, CLIENT_WAITING);
         return;
     }
     /* replies at once, and keeps as many clients as may wait connected until the exit */

@@ -31,7 +31,7 @@ void control_socket_init(struct control_socket *control)
     *control = (struct control_socket) { .fd = -1 };
 }
 
-static void check_socket(const struct control_socket *control)
+static void check_control_socket(const struct control_socket *control)
 {
     assert((control->path == NULL) == (control->fd == -1));
     assert(control->path != NULL || control->second[0] == '\0');
@@ -57,7 +57,7 @@ bool control_socket_is_at(const struct control_socket *control, const char *path
 {
     struct stat st;
 
-    check_socket(control);
+    check_control_socket(control);
     return control->path != NULL && lstat(path, &st) == 0 && st.st_dev == control->device &&
            st.st_ino == control->inode;
 }
@@ -145,7 +145,7 @@ int control_socket_create(
     control->path = strdup(path);
     failed = control->path == NULL ? "strdup" : open_aside(control, &aside);
     if (failed == NULL) {
-        check_socket(control);
+        check_control_socket(control);
         return 0;
     }
     log_write(log, LEVEL_EMERG, errno, "%s() for the control socket \"%s\" failed", failed, path);
@@ -159,7 +159,7 @@ void control_socket_remove(struct control_socket *control, struct log *log)
 {
     char name[PATH_MAX];
 
-    check_socket(control);
+    check_control_socket(control);
     if (control_socket_path(control, name) == NULL)
         return;
     if (control_socket_is_at(control, name) && unlink(name) == -1)
@@ -171,7 +171,7 @@ void control_socket_add_name(struct control_socket *control, const char *suffix,
 {
     char name[PATH_MAX], second[PATH_MAX];
 
-    check_socket(control);
+    check_control_socket(control);
     assert(strlen(suffix) < sizeof(control->second));
     if (control_socket_path(control, name) == NULL)
         return;
@@ -185,7 +185,7 @@ void control_socket_add_name(struct control_socket *control, const char *suffix,
 
 void control_socket_leave_path(struct control_socket *control)
 {
-    check_socket(control);
+    check_control_socket(control);
     if (control->path == NULL || control->left)
         return;
     if (control_socket_is_at(control, control->path)) /* unless the new process has another path */
@@ -197,7 +197,7 @@ void control_socket_restore_path(struct control_socket *control, struct log *log
 {
     char name[PATH_MAX];
 
-    check_socket(control);
+    check_control_socket(control);
     if (control->second[0] == '\0')
         return;
     snprintf(name, sizeof(name), "%s%s", control->path, control->second);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The control socket's file and descriptor, and nothing of its clients. The socket is made under a
  * temporary name and renamed, so that a path always has a listener, and only the owner may connect
- * from the first moment on. A process that leaves the path has its socket at a second name,
- * PATH.oldbin or PATH.quit.PID. A foreign file at the path is neither replaced nor removed, unless
- * it is a socket without a listener. */
+ * from the first moment on. A foreign file at the path is neither replaced nor removed, unless it
+ * is a socket without a listener. */
 #pragma once
 
 #include "base/log.h"

@@ -199,6 +199,7 @@ static void write_totals(struct shared *shared, struct json *json)
 /* Writes the queues of a listener's sockets, added up. */
 static void write_queues(const struct listener *listener, struct json *json)
 {
+    static const char *const names[] = { "backlog", "queue", "drops" };
     bool known = listener->address.any.sa_family != AF_UNIX;
     int64_t sockets = 0, queued = 0, dropped = 0;
     unsigned backlog = 0, queue, drops;
@@ -213,15 +214,11 @@ static void write_queues(const struct listener *listener, struct json *json)
         dropped += known ? drops : 0;
     }
     json_number(json, "sockets", sockets);
-    if (known && sockets > 0) {
-        json_number(json, "backlog", backlog);
-        json_number(json, "queue", queued);
-        json_number(json, "drops", dropped);
-        return;
-    }
-    json_null(json, "backlog");
-    json_null(json, "queue");
-    json_null(json, "drops");
+    for (size_t i = 0; i < countof(names); i++)
+        if (known && sockets > 0)
+            json_number(json, names[i], i == 0 ? backlog : i == 1 ? queued : dropped);
+        else
+            json_null(json, names[i]);
 }
 
 static void write_listeners(const struct listeners *listeners, struct json *json)

@@ -287,7 +287,7 @@ struct change {
 };
 
 /* Sets the requested state; false if refused. */
-static bool set_state(const struct control *control, const struct upstream *group,
+static bool set_server_state(const struct control *control, const struct upstream *group,
     const struct change *change, struct refusal *refusal)
 {
     uint64_t now_ms = control->pool->clock->mono_ms;
@@ -337,7 +337,7 @@ static bool change_state(
         return false;
     }
     group = find_upstream(control, change.upstream, refusal);
-    if (group == NULL || !set_state(control, group, &change, refusal))
+    if (group == NULL || !set_server_state(control, group, &change, refusal))
         return false;
     log_write(control->pool->log, LEVEL_NOTICE, 0,
         "\"upstream %s %s %s\" received from %d by the control socket", change.upstream,
@@ -345,38 +345,28 @@ static bool change_state(
     return true;
 }
 
-/* Carries out the request, and writes the reply unless it is an error. */
-static bool carry_out(
-    struct control_client *client, struct json_value request, struct refusal *refusal)
-{
-    const struct control *control = client->control;
-    char name[NAME_SIZE];
-    bool named = json_text(json_member(request, "upstream"), name, sizeof(name));
-    struct json json;
-
-    if (json_member(request, "state").text != NULL || json_member(request, "server").text != NULL) {
-        if (!change_state(client, request, refusal))
-            return false;
-    } else if (named && find_upstream(control, name, refusal) == NULL) {
-        return false;
-    }
-    control_reply_begin(&json, true);
-    write_upstreams(control, named ? name : NULL, &json);
-    control_reply_end(&json, client, false);
-    return true;
-}
-
 void control_upstream_handle(struct control_client *client, struct json_value request)
 {
+    const struct control *control = client->control;
     struct refusal refusal = { .n = 0 };
     const struct upstream *group;
-    bool ok;
+    char name[NAME_SIZE];
+    bool named = json_text(json_member(request, "upstream"), name, sizeof(name)), ok = true;
+    struct json json;
 
     CHECK_KIND(client, CONTROL_CLIENT_KIND);
-    ok = carry_out(client, request, &refusal);
-    GROUP_FOREACH(group, client->control)
+    if (json_member(request, "state").text != NULL || json_member(request, "server").text != NULL)
+        ok = change_state(client, request, &refusal);
+    else if (named)
+        ok = find_upstream(control, name, &refusal) != NULL;
+    if (ok) {
+        control_reply_begin(&json, true);
+        write_upstreams(control, named ? name : NULL, &json);
+        control_reply_end(&json, client, false);
+    } else {
+        control_reply_error(client, refusal.text, false);
+    }
+    GROUP_FOREACH(group, control)
     if (group->zone != NULL)
         upstream_status_forget(group->zone);
-    if (!ok)
-        control_reply_error(client, refusal.text, false);
 }

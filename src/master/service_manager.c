@@ -62,7 +62,7 @@ static void watchdog_due(struct loop *loop, struct timer *timer)
 
     (void)loop;
     if (*manager->is_main)
-        notify_alive(manager->pool->log);
+        notify_tell(manager->pool->log, NOTIFY_ALIVE);
     timers_arm(manager->pool->timers, timer, (notify_interval() + 1) / 2);
 }
 
@@ -118,7 +118,7 @@ void service_manager_ready(struct service_manager *manager)
     assert(manager->pool->serving != NULL);
     service_manager_show(manager);
     fdstore_add(&manager->pool->serving->cycle->stream.listeners, manager->pool->log);
-    notify_ready(manager->pool->log);
+    notify_tell(manager->pool->log, NOTIFY_READY);
 }
 
 void service_manager_drop_stored(struct service_manager *manager)
@@ -164,7 +164,7 @@ void service_manager_reload(struct service_manager *manager)
     }
     service_manager_show(manager);
     if (ended)
-        notify_ready(manager->pool->log);
+        notify_tell(manager->pool->log, NOTIFY_READY);
 }
 
 void service_manager_stopping(struct service_manager *manager)
@@ -172,6 +172,6 @@ void service_manager_stopping(struct service_manager *manager)
     assert(*manager->phase != MASTER_RUNS);
     if (!*manager->is_main || !notify_is_on())
         return;
-    notify_stopping(manager->pool->log);
+    notify_tell(manager->pool->log, NOTIFY_STOPPING);
     service_manager_show(manager);
 }

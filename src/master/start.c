@@ -278,18 +278,6 @@ static int take_inheritance(struct start *start, struct cycle_options *options, 
     return status;
 }
 
-static int load_first(struct start *start, struct log *log)
-{
-    start->cycle = load_checked(start->options, log, &start->opened);
-    if (start->cycle == NULL)
-        return -1;
-    if (start->inheritance.link == -1 || start->cycle->core.master_process)
-        return 0;
-    log_write(log, LEVEL_EMERG, 0,
-        "the binary cannot be changed for a configuration with \"master_process off\"");
-    return -1;
-}
-
 /* Undoes a start that never served; returns the exit code. */
 static int undo_daemon_start(struct start *start, struct diag *told)
 {
@@ -321,8 +309,15 @@ int start_daemon(
     status = take_inheritance(&start, options, log);
     told = log->diag;
     start.log = *log;
-    if (status == -1 || load_first(&start, log) == -1)
+    if (status == 0)
+        start.cycle = load_checked(options, log, &start.opened);
+    if (start.cycle == NULL)
         return undo_daemon_start(&start, told);
+    if (start.inheritance.link != -1 && !start.cycle->core.master_process) {
+        log_write(log, LEVEL_EMERG, 0,
+            "the binary cannot be changed for a configuration with \"master_process off\"");
+        return undo_daemon_start(&start, told);
+    }
     /* a new binary stays the child of the old process, which is in the background already */
     if (start.cycle->core.daemon && start.inheritance.link == -1)
         child = process_enter_background(&start.background, &start.log);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Exits of workers. Whatever a dead worker held is given back before its pid can be reused. A
  * worker is replaced unless its generation ends: at once, or after a wait that grows with each
- * early crash. A requested end is no crash, nor is SIGKILL, unless the master sent it to a late
- * worker. When every worker has crashed on probation the configuration before starts again,
- * without a probation. */
+ * early crash, which a requested end is not. When every worker has crashed on probation the
+ * configuration before starts again, without a probation. */
 #include "pool/exit.h"
 
 #include "base/compiler.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages to workers with an argument; the channel's end keeps those without. A full channel,
- * whose worker does not read, is never waited for: a flag or a bounded number remembers the
- * message until there is room. Inboxes are made at the first request. During an upgrade a worker
- * asks once for workers of the other master process, whose slots are the other half, and each
- * time for an inbox. Nothing from the other process is asserted on. */
+/* Messages to workers with an argument; the channel's end keeps those without. A full channel is
+ * never waited for: a flag or a bounded number remembers the message until there is room. Inboxes
+ * are made at the first request. During an upgrade a worker asks once for workers of the other
+ * master process, and each time for an inbox. Nothing from the other process is asserted on. */
 #include "pool/outbox.h"
 
 #include "base/compiler.h"

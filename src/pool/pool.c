@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool as a whole: what its owner asks about it and has it do, the log files and sockets of
- * all generations, and the checks of the whole structure. The master opens and repairs logs on
- * behalf of workers too, which open nothing by its name; no line is ever waited for. The checks
- * look only at the master's own memory: nothing there depends on what a worker has written or
- * said. */
+/* The pool as a whole: questions and orders of its owner, the log files and sockets of all
+ * generations, and checks of the structure, by the master's own memory alone. The master opens and
+ * repairs logs on behalf of workers too; no line is ever waited for. */
 #include "pool/pool.h"
 
 #include "os/log_file.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of a generation: listeners, zones, record, forks of workers; and the expiry of workers'
- * deadlines: before the commit a late worker ends the start, afterwards it is killed. A former
- * configuration starts again as a new generation, in the same transaction, because draining
- * workers cannot serve again. A child keeps the descriptors of its heritage, and closes the rest;
- * memory of the master stays copied on write until the exit. */
+/* The start of a generation: listeners, zones, record, forks of workers; and the expiry of
+ * workers' deadlines: before the commit a late worker ends the start, afterwards it is killed. A
+ * former configuration starts again as a new generation, because draining workers cannot serve
+ * again. A child keeps the descriptors of its heritage; memory of the master stays copied on
+ * write. */
 #include "pool/start.h"
 
 #include "base/compiler.h"
@@ -298,12 +298,6 @@ static int fork_workers(struct generation *generation)
     return 0;
 }
 
-static void discard_start(struct pool *pool, struct cycle **cycle, struct descriptors *opened)
-{
-    descriptors_done(opened);
-    configuration_discard(cycle, pool->log);
-}
-
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
     const struct cycle *in_force = pool->serving != NULL ? pool->serving->cycle : NULL;
@@ -329,7 +323,8 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
             listeners_abandon(cycle, in_force, pool->adopted);
     }
     if (generation == NULL) {
-        discard_start(pool, &cycle, opened);
+        descriptors_done(opened);
+        configuration_discard(&cycle, pool->log);
         return -1;
     }
     return fork_workers(generation);
@@ -352,8 +347,10 @@ static struct generation *create_again(const struct generation *before, bool bin
         if (generation == NULL && bind)
             listeners_abandon(cycle, in_force, pool->adopted);
     }
-    if (generation == NULL)
-        discard_start(pool, &cycle, &opened);
+    if (generation == NULL) {
+        descriptors_done(&opened);
+        configuration_discard(&cycle, pool->log);
+    }
     return generation;
 }
 

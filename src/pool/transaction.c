@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Generations change by a transaction. Prepare (start.c): sockets are bound but do not listen,
- * workers are forked and set themselves up but accept nothing; all of it can be taken back
- * without a trace. Commit: the sockets listen and the new workers are told to accept. Serve: all
- * of them do, and the old generation drains. Probation: for a second after the commit the
- * generation before is kept with its configuration, in case the new workers crash. At every
- * moment at most one generation starts, at most one is kept, and one that serves keeps its
+ * workers set themselves up but accept nothing; all of it can be taken back without a trace.
+ * Commit: the sockets listen, and the new workers are told to accept. Serve: all of them do, and
+ * the old generation drains. Probation: for a second the generation before is kept, in case the
+ * new workers crash. At most one generation starts, at most one is kept, and one that serves keeps
  * listeners. */
 #include "pool/transaction.h"
 

@@ -58,30 +58,10 @@ static char *take_variable(const char *name)
     return copy;
 }
 
-static int add_passed_socket(
-    struct adopted *adopted, const struct adopted_socket *passed, struct log *log)
-{
-    const char *wrong = adopted_add(adopted, passed);
-
-    if (wrong == NULL)
-        return 0;
-    if (passed->from == ADOPTED_FROM_STORE) { /* an error would fail every further start */
-        log_write(log, LEVEL_WARN, errno,
-            "descriptor %d (\"%s\") from the service manager's store cannot be used: %s; it was "
-            "closed",
-            passed->fd, passed->name, wrong);
-        close(passed->fd);
-        return 0;
-    }
-    log_write(log, LEVEL_EMERG, errno,
-        "descriptor %d (\"%s\") from the service manager cannot be used: %s", passed->fd,
-        passed->name, wrong);
-    return -1;
-}
-
 static int add_passed_sockets(struct adopted *adopted, int64_t n, char *names, struct log *log)
 {
     char name[NAME_MAX_BYTES + 1];
+    const char *wrong;
 
     for (int fd = ADOPTED_PASSED_FIRST; fd < ADOPTED_PASSED_FIRST + n; fd++) /* first of all */
         if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1) {
@@ -95,8 +75,21 @@ static int add_passed_sockets(struct adopted *adopted, int64_t n, char *names, s
 
         snprintf(name, sizeof(name), "%s", next != NULL ? next : UNNAMED);
         passed.from = is_store_name(name) ? ADOPTED_FROM_STORE : ADOPTED_FROM_MANAGER;
-        if (add_passed_socket(adopted, &passed, log) == -1)
+        wrong = adopted_add(adopted, &passed);
+        if (wrong == NULL)
+            continue;
+        if (passed.from != ADOPTED_FROM_STORE) {
+            log_write(log, LEVEL_EMERG, errno,
+                "descriptor %d (\"%s\") from the service manager cannot be used: %s", fd, name,
+                wrong);
             return -1;
+        }
+        /* an error would fail every further start */
+        log_write(log, LEVEL_WARN, errno,
+            "descriptor %d (\"%s\") from the service manager's store cannot be used: %s; it was "
+            "closed",
+            fd, name, wrong);
+        close(fd);
     }
     return 0;
 }

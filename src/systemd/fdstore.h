@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listening sockets of the service manager: passed to a start by LISTEN_PID, LISTEN_FDS and
- * LISTEN_FDNAMES of the environment, as in sd_listen_fds(3), and our copies in the manager's store.
- * The manager keeps the copies while the daemon is restarted, so that clients wait in the queues
- * instead of being refused, and passes them to the next start. Sockets opened by the manager are
- * never stored. */
+ * LISTEN_FDNAMES, as in sd_listen_fds(3), and our copies in the manager's store, which keeps
+ * them over a restart, so that clients wait in the queues. The manager's own sockets are never
+ * stored. */
 #pragma once
 
 #include "base/log.h"

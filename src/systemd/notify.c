@@ -81,9 +81,15 @@ void notify_forget(void)
     notify_state->socket = NULL;
 }
 
-void notify_ready(struct log *log)
+void notify_tell(struct log *log, enum notify_kind kind)
 {
-    notify_queue_push(&notify_state->queue, log, NOTIFY_READY, "READY=1", -1);
+    static const char *const texts[] = {
+        [NOTIFY_READY] = "READY=1",
+        [NOTIFY_STOPPING] = "STOPPING=1",
+        [NOTIFY_ALIVE] = "WATCHDOG=1",
+    };
+
+    notify_queue_push(&notify_state->queue, log, kind, texts[kind], -1);
 }
 
 void notify_reloading(struct log *log, const struct timespec *now)
@@ -93,11 +99,6 @@ void notify_reloading(struct log *log, const struct timespec *now)
     snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
         (uint64_t)now->tv_sec * 1000000 + (uint64_t)now->tv_nsec / 1000);
     notify_queue_push(&notify_state->queue, log, NOTIFY_RELOADING, state, -1);
-}
-
-void notify_stopping(struct log *log)
-{
-    notify_queue_push(&notify_state->queue, log, NOTIFY_STOPPING, "STOPPING=1", -1);
 }
 
 void notify_status(struct log *log, const char *text)
@@ -139,11 +140,6 @@ bool notify_cancel_mainpid(void)
 uint64_t notify_interval(void)
 {
     return notify_is_on() ? (uint64_t)notify_state->interval_us / 1000 : 0;
-}
-
-void notify_alive(struct log *log)
-{
-    notify_queue_push(&notify_state->queue, log, NOTIFY_ALIVE, "WATCHDOG=1", -1);
 }
 
 int notify_store(struct log *log, const char *name, int fd)

@@ -47,12 +47,11 @@ void notify_hand_on(char *variables[NOTIFY_VARIABLES]);
 /* Ends sending: the service manager's main process is a different process from now on. */
 void notify_forget(void);
 
-/* Sends READY=1: at the start, and at the end of a reload. */
-void notify_ready(struct log *log);
+/* Sends NOTIFY_READY, at the start and at the end of a reload, NOTIFY_STOPPING, at the end of the
+ * daemon, or NOTIFY_ALIVE, for the watchdog. */
+void notify_tell(struct log *log, enum notify_kind kind);
 /* Announces a reload; `now` is the monotonic time. */
 void notify_reloading(struct log *log, const struct timespec *now);
-/* Announces the end of the daemon. */
-void notify_stopping(struct log *log);
 /* Sends a line for people, in which bytes that are no characters are replaced. */
 void notify_status(struct log *log, const char *text);
 /* Names the main process; from the sending on the manager listens to that process alone. */
@@ -62,7 +61,6 @@ bool notify_cancel_mainpid(void);
 
 /* Returns the watchdog interval of the manager in ms; 0: the manager has no watchdog. */
 uint64_t notify_interval(void);
-void notify_alive(struct log *log);
 
 /* Stores a copy of a descriptor in the manager, or (-1) removes all copies of a name, of printable
  * ASCII without ':' and at most 255 bytes. -1 without a manager, memory or descriptors. */

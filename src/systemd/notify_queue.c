@@ -71,7 +71,7 @@ static void close_barrier(struct notify_queue *queue)
     queue->barrier = -1;
 }
 
-static uint64_t queue_now(const struct notify_queue *queue)
+static uint64_t notify_queue_now(const struct notify_queue *queue)
 {
     return queue->timers != NULL ? queue->timers->clock->mono_ms : 0;
 }
@@ -92,8 +92,8 @@ static void note_waiting(struct notify_queue *queue, struct log *log)
 {
     queue->failing = false;
     if (queue->waiting_ms == 0)
-        queue->waiting_ms = queue_now(queue);
-    if (queue->slow || queue_now(queue) - queue->waiting_ms < SLOW_MS)
+        queue->waiting_ms = notify_queue_now(queue);
+    if (queue->slow || notify_queue_now(queue) - queue->waiting_ms < SLOW_MS)
         return;
     queue->slow = true;
     log_write(log, LEVEL_WARN, 0,
@@ -112,7 +112,7 @@ static void note_sent(struct notify_queue *queue, struct log *log)
 }
 
 /* Returns the reason of a refusal, or NULL. */
-static const char *set_address(struct notify_queue *queue, const char *text)
+static const char *set_manager_address(struct notify_queue *queue, const char *text)
 {
     size_t n = strlen(text);
 
@@ -133,7 +133,7 @@ static const char *set_address(struct notify_queue *queue, const char *text)
 }
 
 /* Sends a datagram, perhaps with a descriptor; -1 with errno. */
-static int send_datagram(struct notify_queue *queue, const char *text, size_t length, int fd)
+static int send_to_manager(struct notify_queue *queue, const char *text, size_t length, int fd)
 {
     union {
         struct cmsghdr header;
@@ -169,7 +169,7 @@ static int send_datagram(struct notify_queue *queue, const char *text, size_t le
 static int send_message(
     struct notify_queue *queue, struct log *log, const char *text, size_t length, int fd)
 {
-    if (send_datagram(queue, text, length, fd) == 0) {
+    if (send_to_manager(queue, text, length, fd) == 0) {
         note_sent(queue, log);
         return 1;
     }
@@ -220,7 +220,7 @@ static void send_barrier(struct notify_queue *queue, struct log *log)
         return;
     if (send_message(queue, log, BARRIER, strlen(BARRIER), ends[1]) == 1) {
         queue->barrier = ends[0];
-        queue->barrier_ms = queue_now(queue);
+        queue->barrier_ms = notify_queue_now(queue);
         queue->unconfirmed = false;
     } else {
         close(ends[0]);
@@ -238,7 +238,7 @@ static void check_barrier(struct notify_queue *queue)
     if (poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0) {
         queue->unanswered = false;
         close_barrier(queue);
-    } else if (queue_now(queue) - queue->barrier_ms >= NOTIFY_QUEUE_DEADLINE_MS) {
+    } else if (notify_queue_now(queue) - queue->barrier_ms >= NOTIFY_QUEUE_DEADLINE_MS) {
         queue->unanswered = true;
         queue->unconfirmed = true;
         close_barrier(queue);
@@ -256,7 +256,8 @@ static void arm(struct notify_queue *queue)
         queue->pause_ms = FIRST_PAUSE_MS;
         return;
     }
-    if (!timer_is_set(&queue->again) || queue->again.deadline > queue_now(queue) + queue->pause_ms)
+    if (!timer_is_set(&queue->again) ||
+        queue->again.deadline > notify_queue_now(queue) + queue->pause_ms)
         timers_arm(queue->timers, &queue->again, queue->pause_ms);
 }
 
@@ -370,7 +371,7 @@ static struct notify_message *create_message(enum notify_kind kind, const char *
 }
 
 /* Appends the message; a status replaces the queued status. */
-static int add_message(
+static int queue_message(
     struct notify_queue *queue, struct log *log, enum notify_kind kind, const char *text, int fd)
 {
     struct notify_message *message = NULL, *same = find_last(queue, kind);
@@ -414,7 +415,7 @@ int notify_queue_push(
         return -1;
     drop_outdated(queue, kind, text);
     waits = !TAILQ_EMPTY(&queue->messages);
-    if (add_message(queue, log, kind, text, fd) == -1)
+    if (queue_message(queue, log, kind, text, fd) == -1)
         return -1;
     if (!waits || queue->timers == NULL)
         send_messages(queue, log);
@@ -461,7 +462,7 @@ void notify_queue_init(struct notify_queue *queue, const char *name, struct log 
     RB_INIT(&queue->names);
     if (name == NULL)
         return;
-    wrong = set_address(queue, name);
+    wrong = set_manager_address(queue, name);
     if (wrong != NULL)
         log_write(log, LEVEL_ERROR, 0,
             "NOTIFY_SOCKET=\"%s\" cannot be used (%s): the service manager is told nothing", name,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A queue of messages to the service manager. Messages that the manager does not take are sent
- * again by a timer of the owner's; no call blocks. Messages made obsolete by a later message are
- * dropped, so that few are queued, however long the manager does not read; descriptors, removals,
- * and the main process's number stay. A barrier, the end of a pipe that the manager closes,
- * confirms the reading of these. */
+/* A queue of messages to the service manager, sent again by a timer of the owner's; no call
+ * blocks. Messages made obsolete by a later message are dropped, so that few are queued, however
+ * long the manager does not read; descriptors, removals, and the main process's number stay. A
+ * barrier, the end of a pipe that the manager closes, confirms the reading of these. */
 #pragma once
 
 #include "base/log.h"

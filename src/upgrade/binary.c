@@ -119,21 +119,6 @@ void binary_forget(struct binary *binary)
     *binary = (struct binary) { .path = NULL };
 }
 
-/* Describes a failed execve(), with errno. The state of the hand-over is a variable of the
- * environment, whose length the kernel bounds (E2BIG). */
-static void describe_failure(const struct execution *execution, char *text, size_t size)
-{
-    int error = errno;
-    size_t n = (size_t)snprintf(text, size, "execve() \"%s\" failed (%d: %s)",
-        execution->binary->path, error, strerror(error));
-
-    if (error == E2BIG && n < size)
-        snprintf(text + n, size - n,
-            ", the environment has no room for the list of %u descriptors: restart the daemon "
-            "instead",
-            execution->state.fd_n);
-}
-
 int binary_prepare(struct execution *execution, const struct binary *binary,
     const struct pool *pool, int lock, int link)
 {
@@ -167,13 +152,22 @@ void binary_run(void *arg)
     bool inherited = true;
     struct diag *diag = diag_create();
     char text[1024];
+    int error;
+    size_t n;
 
     process_ops->reset_handlers(); /* the new binary need not do it */
     for (unsigned i = 0; i < state->fd_n && inherited; i++)
         inherited = descriptor_set_inherited(state->fds[i], true) != -1;
     if (inherited && chdir(binary->directory) == 0)
         process_ops->execute(binary->path, binary->arguments, execution->environment);
-    describe_failure(execution, text, sizeof(text));
+    error = errno;
+    n = (size_t)snprintf(text, sizeof(text), "execve() \"%s\" failed (%d: %s)", binary->path, error,
+        strerror(error));
+    if (error == E2BIG && n < sizeof(text)) /* the state of the hand-over is a variable */
+        snprintf(text + n, sizeof(text) - n,
+            ", the environment has no room for the list of %u descriptors: restart the daemon "
+            "instead",
+            state->fd_n);
     if (diag != NULL)
         diag_add(diag, diag_begin(diag),
             &(struct diag_text) { .level = LEVEL_EMERG, .text = text, .text_n = -1 });

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The state that crosses execve(): descriptors, and the variable FORKBEARD of the environment,
- * which names their uses. A master process writes the state for a newer binary, and a start reads
- * it. The two processes may be of different versions: the text is input. Descriptors become
- * close-on-exec when they are read, before anything can be started. */
+ * which names their uses, written for a newer binary and read by a start. The two processes may be
+ * of different versions: the text is input. Descriptors become close-on-exec when they are read. */
 #pragma once
 
 #include "base/log.h"

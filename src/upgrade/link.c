@@ -100,32 +100,25 @@ void upgrade_report(int link, const struct diag *diag)
 
 /* Receiving */
 
-static bool make_link_room(struct upgrade_link *link)
-{
-    size_t size = link->in_size > 0 ? 2 * link->in_size : 4096;
-    char *larger;
-
-    if (link->in_n < link->in_size)
-        return true;
-    if (size > MESSAGE_MAX || (larger = realloc(link->in, size)) == NULL)
-        return false;
-    link->in = larger;
-    link->in_size = size;
-    return true;
-}
-
 /* Receives once; the return value and errno are recv()'s. */
 static ssize_t receive_link_bytes(struct upgrade_link *link)
 {
+    size_t size = link->in_size > 0 ? 2 * link->in_size : 4096;
+    char *larger = NULL;
     ssize_t n;
     int fd;
 
     assert(link->line_n == 0);
-    if (!make_link_room(link))
-        link->in_n = 0; /* no version sends so much */
-    if (link->in_size == 0) {
+    if (link->in_n == link->in_size && size <= MESSAGE_MAX)
+        larger = realloc(link->in, size);
+    if (larger != NULL) {
+        link->in = larger;
+        link->in_size = size;
+    } else if (link->in_size == 0) {
         errno = ENOMEM;
         return -1;
+    } else if (link->in_n == link->in_size) {
+        link->in_n = 0; /* no version sends so much */
     }
     n = fd_receive(link->fd, link->in + link->in_n, link->in_size - link->in_n, &fd);
     if (n > 0)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An upgrade: the master process starts the binary now at the path, and hands over the listening
- * sockets. The new master process serves beside the old one until either is told to quit. A failure
- * of the new process before serving is a rollback, and leaves the old process unchanged. At
- * most one of the two is the service manager's main process. The pool, the endpoints and the
- * waiting clients are acted on directly, the master is reached by a table of operations. */
+ * sockets. The new master process serves beside the old one until either is told to quit; a
+ * failure before that is a rollback, and leaves the old process unchanged. At most one of the two
+ * is the service manager's main process. */
 #pragma once
 
 #include "base/check.h"

@@ -167,7 +167,7 @@ int worker_open_channel(struct worker *worker)
 
 static void notify_alive_expired(struct loop *loop, struct timer *timer)
 {
-    notify_alive(&worker_of_loop(loop)->log);
+    notify_tell(&worker_of_loop(loop)->log, NOTIFY_ALIVE);
     timer_set(loop, timer, notify_interval() / 2);
 }
 
@@ -176,7 +176,7 @@ void worker_notify_serving(struct worker *worker)
     assert(worker->role == ROLE_SINGLE && worker->phase == WORKER_SERVING);
     notify_attend(&worker->stream.net.loop.timers, &worker->log);
     notify_status(&worker->log, "Serving: a single process");
-    notify_ready(&worker->log);
+    notify_tell(&worker->log, NOTIFY_READY);
     worker->alive.expired = notify_alive_expired;
     if (notify_interval() > 0)
         timer_set(&worker->stream.net.loop, &worker->alive, notify_interval() / 2);

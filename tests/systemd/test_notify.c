@@ -100,11 +100,11 @@ START_TEST(each_message_is_as_the_protocol_has_it)
 
     start_notify(&f, NULL, 0);
     ck_assert(notify_is_on());
-    notify_ready(&f.log);
+    notify_tell(&f.log, NOTIFY_READY);
     ck_assert_str_eq(receive_message(&f), "READY=1");
-    notify_stopping(&f.log);
+    notify_tell(&f.log, NOTIFY_STOPPING);
     ck_assert_str_eq(receive_message(&f), "STOPPING=1");
-    notify_alive(&f.log);
+    notify_tell(&f.log, NOTIFY_ALIVE);
     ck_assert_str_eq(receive_message(&f), "WATCHDOG=1");
     notify_mainpid(&f.log, 4711);
     ck_assert_str_eq(receive_message(&f), "MAINPID=4711");
@@ -164,7 +164,7 @@ START_TEST(nobody_inherits_the_manager)
 
     start_notify(&f, "3000000", getpid());
     check_environment();
-    notify_ready(&f.log);
+    notify_tell(&f.log, NOTIFY_READY);
     ck_assert_str_eq(receive_message(&f), "READY=1");
     check_environment();
     tear_down(&f);
@@ -214,7 +214,7 @@ START_TEST(without_a_manager_nothing_is_said)
     notify_init(getpid(), &f.log);
     ck_assert(!notify_is_on());
     ck_assert_uint_eq(notify_interval(), 0);
-    notify_ready(&f.log);
+    notify_tell(&f.log, NOTIFY_READY);
     notify_status(&f.log, "text");
     ck_assert_int_eq(notify_store(&f.log, "name", f.fd), -1);
     notify_hand_on(variables);
