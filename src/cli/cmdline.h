@@ -58,7 +58,6 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
 void cmdline_done(struct cmdline *cmdline);
 /* Reports options that belong to neither the command nor the word; -1 then. */
 int cmdline_check_options(const struct cmdline *cmdline, struct log *log);
-
 /* Write to standard error, as nginx does, or to standard output for --help and --version. */
 void cmdline_show_help(const struct cmdline *cmdline);
 void cmdline_show_version(const struct cmdline *cmdline);

@@ -150,26 +150,21 @@ void cmdline_show_version(const struct cmdline *cmdline)
 /* Writes the commands of an option: -s, "status" and "upgrade". */
 static void name_owners(unsigned option, char *text, size_t size)
 {
-    const struct cmdline_word *word = cmdline_words;
-    unsigned left = (SIGNAL_OPTIONS & option) != 0, n = left;
-    size_t used = 0;
+    const char *names[8];
+    size_t n = 0, used = 0;
 
-    for (; word->name != NULL; word++)
-        left += (word->options & option) != 0;
-    assert(left > 0);
-    used = (size_t)snprintf(text, size, "%s", n > 0 ? "-s" : "");
-    left -= n;
-    for (word = cmdline_words; word->name != NULL && used < size; word++) {
-        if ((word->options & option) == 0)
-            continue;
-        left--;
-        used += (size_t)snprintf(text + used, size - used, "%s\"%s\"",
-            n == 0      ? ""
-            : left == 0 ? " and "
-                        : ", ",
-            word->name);
-        n++;
-    }
+    if ((SIGNAL_OPTIONS & option) != 0)
+        names[n++] = "-s";
+    for (const struct cmdline_word *word = cmdline_words; word->name != NULL; word++)
+        if ((word->options & option) != 0)
+            names[n++] = word->name;
+    assert(n > 0 && n <= countof(names));
+    for (size_t i = 0; i < n && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, names[i][0] == '-' ? "%s%s" : "%s\"%s\"",
+            i == 0       ? ""
+            : i == n - 1 ? " and "
+                         : ", ",
+            names[i]);
 }
 
 int cmdline_check_options(const struct cmdline *cmdline, struct log *log)

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,13 +176,12 @@ static bool ask_process(const struct job *job, const char *path, const char *req
 
 /* -s */
 
-/* Sends the signal to the process in a pid file; `why`: errno of the connection, 0: no socket. */
-static int send_command_signal(const struct job *job, const char *path, int why)
+/* Sends the signal, to the process in the pid file for -1; `why`: errno of the connection. */
+static int send_command_signal(const struct job *job, pid_t pid, int why)
 {
     const struct signal_row *s = signals_named(job->word);
     struct config_check check = { .pid = 0 };
     struct log *log = job->log;
-    pid_t pid;
 
     if (strcmp(job->word, "leave") == 0) { /* shares the signal of quit */
         log_write(log, LEVEL_EMERG, why, "sessions are left over a control socket alone");
@@ -193,8 +191,7 @@ static int send_command_signal(const struct job *job, const char *path, int why)
         config_check_run(&check, &job->cmdline->cycle, log, STDERR_FILENO) == -1)
         return EXIT_FAILURE; /* a configuration with mistakes is not reloaded */
     config_check_done(&check);
-    pid = pidfile_read_pid(path, log);
-    if (pid == -1)
+    if (pid == -1 && (pid = pidfile_read_pid(job->core.pid, log)) == -1)
         return EXIT_FAILURE;
     if (kill(pid, s->number) == -1) {
         log_write(log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)pid, s->number);
@@ -226,7 +223,7 @@ static int command_first(const struct job *job)
     } else if (pidfile_is_stale(pid_path)) {
         log_write(job->log, LEVEL_EMERG, 0, "no daemon runs with the pid file \"%s\"", pid_path);
     } else {
-        status = send_command_signal(job, pid_path, error);
+        status = send_command_signal(job, -1, error);
     }
     cli_disconnect(&exchange);
     return status;
@@ -238,7 +235,6 @@ static int command_first(const struct job *job)
 static bool begin_other(const struct job *job, const struct masters_entry *entry,
     struct cli_exchange *exchange, int *status)
 {
-    char path[PATH_MAX];
     int sent;
 
     *exchange = (struct cli_exchange) { .fd = -1 };
@@ -249,11 +245,7 @@ static bool begin_other(const struct job *job, const struct masters_entry *entry
     if (job->core.control != NULL || entry->pid <= 0 ||
         (kill(entry->pid, 0) == -1 && errno != EPERM))
         return false;
-    if (entry->place == MASTERS_OLD)
-        snprintf(path, sizeof(path), "%s" PIDFILE_OLD_SUFFIX, job->core.pid);
-    else
-        snprintf(path, sizeof(path), "%s" PIDFILE_QUIT_SUFFIX "%d", job->core.pid, (int)entry->pid);
-    sent = send_command_signal(job, path, 0);
+    sent = send_command_signal(job, entry->pid, 0);
     if (sent != EXIT_SUCCESS)
         *status = sent;
     return true;
@@ -263,14 +255,13 @@ static bool begin_other(const struct job *job, const struct masters_entry *entry
 static void finish_other(const struct job *job, const struct masters_entry *entry,
     struct cli_exchange *exchange, int *status)
 {
-    int replied = EXIT_SUCCESS;
+    int replied;
 
     exchange->deadline = cli_now_ms() + job->timeout_ms;
-    if (exchange->fd != -1)
-        replied = finish_command(job, exchange, entry->control);
-    cli_disconnect(exchange);
-    if (replied != EXIT_SUCCESS)
+    if (exchange->fd != -1 &&
+        (replied = finish_command(job, exchange, entry->control)) != EXIT_SUCCESS)
         *status = replied;
+    cli_disconnect(exchange);
 }
 
 static bool has_first(const struct masters *masters)

@@ -30,7 +30,6 @@ int cli_request(
 int cli_receive(struct cli_exchange *exchange);
 /* Closes the connection and frees the line; also after cli_connect() has failed. */
 void cli_disconnect(struct cli_exchange *exchange);
-
 /* Prints the line received last, if any. */
 void cli_print_line(const struct cli_exchange *exchange);
 /* Prints the error of a reply without "ok". */

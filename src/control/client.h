@@ -56,7 +56,6 @@ void control_client_check(const struct control_client *client);
 void control_client_set(struct control_client *client, enum client_phase phase);
 /* Sends as much of the reply as the client takes, and enters the next phase at its end. */
 enum client_step control_client_send(struct control_client *client);
-
 /* Writes {"ok":...; the caller adds members before control_reply_end(). */
 void control_reply_begin(struct json *json, bool ok);
 /* Ends the reply and begins sending; `last`: and closes the connection behind the reply. */

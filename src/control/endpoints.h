@@ -44,16 +44,13 @@ void endpoints_publish_again(
     struct endpoints *endpoints, const struct core_settings *core, const char *replaced);
 /* Removes what was prepared and not published. */
 void endpoints_undo(struct endpoints *endpoints);
-
 /* Adds second names; -1 after an emerg line. */
 int endpoints_prepare_hand_over(struct endpoints *endpoints);
 /* Leaves the first names to the new process. */
 void endpoints_hand_over(struct endpoints *endpoints);
 /* Takes the first names again, unless left to the next start. */
 void endpoints_take_back(struct endpoints *endpoints);
-
 /* Leaves the first names to the next start, which waits for the lock. */
 void endpoints_step_aside(struct endpoints *endpoints);
-
 /* Removes all at the daemon's end. */
 void endpoints_remove(struct endpoints *endpoints);

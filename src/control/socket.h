@@ -26,14 +26,12 @@ void control_socket_init(struct control_socket *control);
 const char *control_socket_path(const struct control_socket *control, char name[PATH_MAX]);
 /* Whether the path, in any spelling, leads to the socket. */
 bool control_socket_is_at(const struct control_socket *control, const char *path);
-
 /* Makes the socket at a path, into a struct without a socket. A listening socket at the path is an
  * error, unless `replace` is set. Clients wait in the queue. -1 after an emerg line. */
 int control_socket_create(
     struct control_socket *control, const char *path, bool replace, struct log *log);
 /* Closes the socket, if any, and removes the file. */
 void control_socket_remove(struct control_socket *control, struct log *log);
-
 /* The three steps of leaving a path: the socket gets a second name (in place of an earlier second
  * name), loses the first, and at last has the first alone again. Failures are lines in the log. */
 void control_socket_add_name(struct control_socket *control, const char *suffix, struct log *log);

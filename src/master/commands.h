@@ -29,7 +29,6 @@ bool commands_any(const struct commands *commands, unsigned given);
 bool commands_given(const struct commands *commands, enum command command);
 /* Takes the command, and logs the signal; false without a command. */
 bool commands_take(struct commands *commands, enum command command);
-
 /* Tells the log and new clients, after all commands, why a reload or an upgrade waits. */
 void commands_tell(struct master *master);
 /* A new binary was started: clients of the upgrade are told of a slow start. */

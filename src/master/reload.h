@@ -46,11 +46,9 @@ struct reload {
 
 /* Changes the phase and the title of the daemon. */
 void master_set_phase(struct master *master, enum master_phase phase);
-
 void reload_set_phase(struct reload *reload, enum reload_phase phase);
 /* Asserts the agreement of phase, check and the pool's starting generation. */
 void reload_check(const struct reload *reload, const struct pool *pool);
-
 /* Begins a reload, when none is under way. */
 void reload_begin(struct master *master);
 /* The configuration check has exited with the waitpid() status. */

@@ -255,15 +255,6 @@ void pool_leave_undo(struct pool *pool)
     set_inherited(pool, false);
 }
 
-/* Without a reap the pid stays, and only the channel is closed. */
-static bool has_orphan_ended(const struct pool_worker *worker)
-{
-    if (worker->pid == 0 || worker->handle == -1)
-        return false;
-    return process_ops->handle_has_ended(worker->handle) ||
-           (!os_handle_is_exact && os_socket_is_closed(worker->channel.fd));
-}
-
 /* Buries ended orphans. A burial may free the generation: the search begins anew. */
 static void look_at_orphans(struct loop *loop, struct timer *timer)
 {
@@ -274,7 +265,10 @@ static void look_at_orphans(struct loop *loop, struct timer *timer)
     do {
         ended = NULL;
         POOL_FOREACH_WORKER (worker, pool)
-            if (has_orphan_ended(worker))
+            /* without a reap the pid stays, and only the channel is closed */
+            if (worker->pid != 0 && worker->handle != -1 &&
+                (process_ops->handle_has_ended(worker->handle) ||
+                    (!os_handle_is_exact && os_socket_is_closed(worker->channel.fd))))
                 ended = worker;
         if (ended != NULL)
             bury_worker(pool, ended);

@@ -14,7 +14,6 @@ extern const struct pool_death_row pool_deaths[POOL_DEATHS];
 
 /* Reaps children, and replaces workers. */
 void pool_reap(struct pool *pool);
-
 /* Lets a child take an ending pool over; -1 with errno. Undone when there is no child. */
 int pool_leave_begin(struct pool *pool);
 void pool_leave_undo(struct pool *pool);

@@ -19,7 +19,6 @@ void generation_bound(struct pool *pool);
 bool generation_accepts(const struct generation *generation);
 /* Destroys a generation without processes, together with the configuration. */
 void generation_destroy(struct generation *generation);
-
 /* Whether a generation may start: none is starting, max_generations allows more, and no draining
  * worker holds listeners, while the release timer runs. */
 bool pool_may_start(const struct pool *pool);

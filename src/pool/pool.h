@@ -12,11 +12,9 @@ void pool_init(struct pool *pool, const struct pool *from);
 void pool_done(struct pool *pool);
 /* Asserts what must hold of the whole structure between two wake-ups of the master. */
 void pool_check(const struct pool *pool);
-
 bool pool_has_workers(const struct pool *pool);
 /* Counts processes of draining and closing generations, or of the rest without the starting one. */
 unsigned pool_count_workers(const struct pool *pool, bool draining);
-
 /* Tells the serving generation's workers to drain; none is replaced. */
 void pool_drain(struct pool *pool);
 /* A graceful end is taken back, so that a generation may start, or goes on again. */
@@ -25,7 +23,6 @@ void pool_set_ending(struct pool *pool, bool ending);
 void pool_end(struct pool *pool, bool gracefully);
 /* Closes the listeners, and unlinks paths without a further listener. */
 void pool_close_listeners(struct pool *pool);
-
 /* Reopens log files, and passes the descriptors to workers. */
 void pool_reopen_logs(struct pool *pool);
 /* Goes on with a way back to the configuration before, repairs broken logs and writes what was held

@@ -18,7 +18,6 @@ void transaction_abort(struct generation *generation, const char *why);
 void transaction_drain_replaced(struct pool *pool);
 /* The daemon ends: a committed generation serves, any other start is taken back. */
 void transaction_conclude(struct pool *pool);
-
 /* Ends the probation, if any: gives up the generation before. */
 void pool_probation_end(struct pool *pool);
 /* Whether no worker of the serving generation has crashed since the commit. */
@@ -27,7 +26,6 @@ bool pool_probation_is_calm(const struct pool *pool);
 bool pool_probation_awaits_start(const struct pool *pool);
 /* Whether the serving generation has given up addresses of the configuration before. */
 bool pool_probation_must_bind(const struct pool *pool);
-
 /* A worker waits for its replacement. */
 void pool_backoff_note(struct generation *generation);
 /* A worker was forked while all workers waited. */

@@ -17,7 +17,6 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
 void pool_deadline_set(struct pool_worker *worker, enum pool_kill why);
 /* Schedules a new process after this time. */
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
-
 /* Orders the worker to accept clients, within worker_start_timeout. */
 void pool_worker_accept(struct pool_worker *worker);
 /* Orders the worker to finish its sessions, in worker_shutdown_timeout and a second, or to end at

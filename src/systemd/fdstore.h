@@ -17,7 +17,6 @@
 /* Adds the passed sockets, if any, and removes the variables; -1 after an emerg line. `self` is our
  * pid. To be called before any descriptor is opened. */
 int fdstore_adopt(struct adopted *adopted, pid_t self, struct log *log);
-
 /* Stores the sockets of serving listeners that are not stored yet. */
 void fdstore_add(struct listeners *listeners, struct log *log);
 /* Removes the stored copies of a listener dropped by the configuration. */

@@ -46,7 +46,6 @@ bool notify_is_on(void);
 void notify_hand_on(char *variables[NOTIFY_VARIABLES]);
 /* Ends sending: the service manager's main process is a different process from now on. */
 void notify_forget(void);
-
 /* Sends NOTIFY_READY, at the start and at the end of a reload, NOTIFY_STOPPING, at the end of the
  * daemon, or NOTIFY_ALIVE, for the watchdog. */
 void notify_tell(struct log *log, enum notify_kind kind);
@@ -58,14 +57,11 @@ void notify_status(struct log *log, const char *text);
 void notify_mainpid(struct log *log, pid_t pid);
 /* Cancels a queued notify_mainpid(); false: already sent. */
 bool notify_cancel_mainpid(void);
-
 /* Returns the watchdog interval of the manager in ms; 0: the manager has no watchdog. */
 uint64_t notify_interval(void);
-
 /* Stores a copy of a descriptor in the manager, or (-1) removes all copies of a name, of printable
  * ASCII without ':' and at most 255 bytes. -1 without a manager, memory or descriptors. */
 int notify_store(struct log *log, const char *name, int fd);
-
 /* Whether messages are queued. */
 bool notify_is_waiting(void);
 /* Whether the manager has confirmed descriptors and the main process, else asks for that. */

@@ -61,7 +61,6 @@ void notify_queue_init(struct notify_queue *queue, const char *name, struct log 
 void notify_queue_done(struct notify_queue *queue);
 /* Resends queued messages by these timers; NULL: ends the use of timers. */
 void notify_queue_attend(struct notify_queue *queue, struct timers *timers, struct log *log);
-
 /* Sends or queues a message with the caller's descriptor or -1; -1: dropped, with a log line. */
 int notify_queue_push(
     struct notify_queue *queue, struct log *log, enum notify_kind kind, const char *text, int fd);

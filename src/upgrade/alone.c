@@ -91,13 +91,6 @@ void upgrade_alone_rescan(struct upgrade *upgrade)
     look_for_lost_paths(upgrade);
 }
 
-/* A reload under way, or the reload of a rollback, serves by itself. */
-void upgrade_alone_serve(struct upgrade *upgrade)
-{
-    if (upgrade->ops->serves(upgrade->host) && upgrade->pool->starting == NULL)
-        pool_revive(upgrade->pool);
-}
-
 void upgrade_alone_go_on(struct upgrade *upgrade)
 {
     assert(upgrade->phase == UPGRADE_NONE);

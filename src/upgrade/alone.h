@@ -6,7 +6,5 @@ struct upgrade;
 
 /* The other process has released sockets, or has ended: all workers rescan. */
 void upgrade_alone_rescan(struct upgrade *upgrade);
-/* Serves while the new process, with closed listeners, lets sessions end. */
-void upgrade_alone_serve(struct upgrade *upgrade);
 /* Goes on after the new process's end. */
 void upgrade_alone_go_on(struct upgrade *upgrade);

@@ -20,7 +20,6 @@ struct upgrade_inboxes {
 bool upgrade_inboxes_handle(struct upgrade *upgrade, struct json_value message, int fd);
 /* Forgets all workers of the other process after the process's end. */
 void upgrade_inboxes_end(struct upgrade *upgrade);
-
 /* Asks the other process for the inbox of a worker, for our worker `asker`, both incarnations; or
  * for all its workers (POOL_ASK_ALL). Returns -1 with errno: EAGAIN when the link is full, ENOTCONN
  * without a process to exchange messages with. */

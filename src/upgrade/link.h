@@ -26,7 +26,6 @@ void upgrade_link_init(struct upgrade_link *link, int fd);
 /* Closes and frees; the link is as after an init with -1. */
 void upgrade_link_close(struct upgrade_link *link);
 void upgrade_link_check(const struct upgrade_link *link);
-
 /* Begins a message; the caller adds members before upgrade_link_send(). */
 void upgrade_link_begin(struct json *json);
 /* Sends a message with the caller's descriptor or -1; -1 with errno, not for a gone process. */
@@ -36,6 +35,5 @@ void upgrade_link_tell(struct upgrade *upgrade, struct json *json, int fd);
 /* Receives the next message, valid until the next call, and its descriptor, the caller's to close,
  * or -1; false: none has come, or the link is closed. */
 bool upgrade_link_next(struct upgrade_link *link, struct json_value *message, int *fd);
-
 /* Sends diagnostics of a failed start, and waits for seconds at most; `link` may be -1. */
 void upgrade_report(int link, const struct diag *diag);

@@ -28,7 +28,6 @@ void upgrade_sockets_read(struct upgrade_sockets *sockets, struct json_value lis
 void upgrade_sockets_free(struct upgrade_sockets *sockets);
 /* Whether the socket is in the list. */
 bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd);
-
 /* Sends the queues of our listeners that are missing in the list. */
 void upgrade_sockets_give(struct upgrade *upgrade);
 /* Takes a socket of a listener without it, or closes the socket. */

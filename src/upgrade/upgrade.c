@@ -5,6 +5,7 @@
 #include "upgrade/upgrade.h"
 
 #include "os/descriptor.h"
+#include "pool/start.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "systemd/notify.h"
@@ -410,8 +411,10 @@ static void handle_link_message(struct upgrade *upgrade, struct json_value messa
         diag_add_json(upgrade->diag, upgrade->diag_session, json_member(message, "messages"));
     if (sockets.text != NULL) {
         upgrade_sockets_read(&upgrade->sockets, sockets);
-        if (upgrade->sockets.n == 0 && upgrade->phase == UPGRADE_HANDED_OVER)
-            upgrade_alone_serve(upgrade);
+        /* serves while the new process quits; a reload under way serves by itself */
+        if (upgrade->sockets.n == 0 && upgrade->phase == UPGRADE_HANDED_OVER &&
+            upgrade->ops->serves(upgrade->host) && upgrade->pool->starting == NULL)
+            pool_revive(upgrade->pool);
     }
     if (rescan)
         upgrade_alone_rescan(upgrade);

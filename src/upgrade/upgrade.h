@@ -95,6 +95,5 @@ void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both);
 void upgrade_ended(struct upgrade *upgrade);
 /* Frees all; `failed`: and sends the old process the reason of a failed start. */
 void upgrade_done(struct upgrade *upgrade, bool failed);
-
 /* Whether we are the new process of an upgrade. */
 bool upgrade_is_new(const struct upgrade *upgrade);
