@@ -152,6 +152,7 @@ static int execute(const char *path, char *const arguments[], char *const enviro
     process->is_master = true;
     role_set(ROLE_N);
     play_process_exit(process, play_image(process) << 8);
+    return 0;
 }
 
 static pid_t find_exited(void)
