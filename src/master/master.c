@@ -138,9 +138,9 @@ static void run(struct master *master)
         if ((given >> COMMAND_REAP & 1) != 0) {
             signals_take(COMMAND_REAP, NULL);
             pool_reap(pool);
-            process_ops
-                ->admit_signals(); /* a resume may have been sent before the last worker ended */
-            signals_pending();     /* looked at now */
+            /* a resume may have been sent before the last worker ended */
+            process_ops->admit_signals();
+            signals_pending(); /* looked at now */
             given |= signals_any();
         }
         if ((given >> COMMAND_CHANNEL & 1) != 0) {

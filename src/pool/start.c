@@ -169,7 +169,7 @@ static int spawn_worker(struct pool_worker *worker)
     assert(role_is(ROLE_MASTER));
     assert(worker->phase == POOL_WORKER_EMPTY && worker->channel.fd == -1);
     assert(generation->phase < GENERATION_REPLACED && !pool->ending);
-    timers_disarm(pool->timers, &worker->respawn);
+    assert(!timer_is_set(&worker->respawn));
     if (!slot_acquire(pool->shared, &worker->slot)) {
         log_quota_write(&worker->lines, LEVEL_ALERT, 0,
             "no more than %d worker processes can run at once", SLOT_MAX);

@@ -176,10 +176,10 @@ void transaction_drain_replaced(struct pool *pool)
 {
     struct generation *generation;
 
-    if (pool->starting != NULL || pool->probation.goes_back || !generation_accepts(pool->serving))
+    if (pool->starting != NULL || pool->probation.goes_back)
         return;
     TAILQ_FOREACH (generation, &pool->generations, link)
-        if (generation->phase == GENERATION_REPLACED)
+        if (generation->phase == GENERATION_REPLACED && generation_accepts(pool->serving))
             generation_drain(generation);
 }
 
