@@ -344,8 +344,9 @@ static void become_main(void *host)
 {
     struct master *master = master_of(host);
 
-    notify_cancel_mainpid();          /* no news for an ended process */
-    if (master->pool.serving != NULL) /* else told once a generation serves */
+    /* no news for an ended process */
+    notify_queue_cancel(&notify_state->queue, NOTIFY_MAIN_PID);
+    if (master->pool.serving != NULL) /* without a generation told once one serves */
         service_manager_ready(&master->manager);
 }
 

@@ -132,11 +132,6 @@ void notify_mainpid(struct log *log, pid_t pid)
     notify_queue_push(&notify_state->queue, log, NOTIFY_MAIN_PID, state, -1);
 }
 
-bool notify_cancel_mainpid(void)
-{
-    return notify_queue_cancel(&notify_state->queue, NOTIFY_MAIN_PID);
-}
-
 uint64_t notify_interval(void)
 {
     return notify_is_on() ? (uint64_t)notify_state->interval_us / 1000 : 0;
@@ -151,11 +146,6 @@ int notify_store(struct log *log, const char *name, int fd)
         fd != -1 ? "FDSTORE=1\nFDPOLL=0" : "FDSTOREREMOVE=1", name);
     return notify_queue_push(
         &notify_state->queue, log, fd != -1 ? NOTIFY_STORE : NOTIFY_UNSTORE, state, fd);
-}
-
-bool notify_is_waiting(void)
-{
-    return notify_queue_is_waiting(&notify_state->queue);
 }
 
 bool notify_confirm(struct log *log)

@@ -55,15 +55,11 @@ void notify_reloading(struct log *log, const struct timespec *now);
 void notify_status(struct log *log, const char *text);
 /* Names the main process; from the sending on the manager listens to that process alone. */
 void notify_mainpid(struct log *log, pid_t pid);
-/* Cancels a queued notify_mainpid(); false: already sent. */
-bool notify_cancel_mainpid(void);
 /* Returns the watchdog interval of the manager in ms; 0: the manager has no watchdog. */
 uint64_t notify_interval(void);
 /* Stores a copy of a descriptor in the manager, or (-1) removes all copies of a name, of printable
  * ASCII without ':' and at most 255 bytes. -1 without a manager, memory or descriptors. */
 int notify_store(struct log *log, const char *name, int fd);
-/* Whether messages are queued. */
-bool notify_is_waiting(void);
 /* Whether the manager has confirmed descriptors and the main process, else asks for that. */
 bool notify_confirm(struct log *log);
 /* Waits for the confirmation by `sleep_for`, for NOTIFY_EXIT_MS at most. */

@@ -423,17 +423,13 @@ int notify_queue_push(
     return queue->failing ? -1 : 0;
 }
 
-bool notify_queue_cancel(struct notify_queue *queue, enum notify_kind kind)
+void notify_queue_cancel(struct notify_queue *queue, enum notify_kind kind)
 {
     struct notify_message *message, *next;
-    bool any = false;
 
     TAILQ_FOREACH_SAFE (message, &queue->messages, link, next)
-        if (message->kind == kind) {
+        if (message->kind == kind)
             drop_message(queue, message);
-            any = true;
-        }
-    return any;
 }
 
 bool notify_queue_is_waiting(const struct notify_queue *queue)

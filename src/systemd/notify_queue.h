@@ -64,8 +64,8 @@ void notify_queue_attend(struct notify_queue *queue, struct timers *timers, stru
 /* Sends or queues a message with the caller's descriptor or -1; -1: dropped, with a log line. */
 int notify_queue_push(
     struct notify_queue *queue, struct log *log, enum notify_kind kind, const char *text, int fd);
-/* Drops the queued messages of a kind; whether there were any. */
-bool notify_queue_cancel(struct notify_queue *queue, enum notify_kind kind);
+/* Drops the queued messages of a kind. */
+void notify_queue_cancel(struct notify_queue *queue, enum notify_kind kind);
 /* Does the timer's work at once, and asks for a confirmation. */
 void notify_queue_advance(struct notify_queue *queue, struct log *log);
 /* Whether messages are queued. */

@@ -130,7 +130,7 @@ static void send_flag(struct upgrade *upgrade, const char *name)
 
 void upgrade_tell_main(struct upgrade *upgrade)
 {
-    if (!upgrade->main_owed || notify_is_waiting())
+    if (!upgrade->main_owed || notify_queue_is_waiting(&notify_state->queue))
         return;
     upgrade->main_owed = false;
     send_flag(upgrade, "main");
