@@ -140,8 +140,9 @@ static void run(struct master *master)
             pool_reap(pool);
             /* a resume may have been sent before the last worker ended */
             process_ops->admit_signals();
-            signals_pending(); /* looked at now */
             given |= signals_any();
+            if (!signals_given(COMMAND_REAP) && !signals_given(COMMAND_DEADLINE))
+                signals_pending(); /* the rest is looked at below: no reason to stay awake */
         }
         if ((given >> COMMAND_CHANNEL & 1) != 0) {
             signals_take(COMMAND_CHANNEL, NULL);
