@@ -155,8 +155,9 @@ static int poll_state(struct verb *verb)
     second = masters_at(&masters, MASTERS_OLD);
     forget_master(old, -1);
     ask_master(new, first.pid, first.control, deadline);
-    if (*new->role != '\0')
-        ask_second_master(new, old, second.control, deadline);
+    if (*new->role != '\0') /* the old process itself may have the second name */
+        ask_second_master(
+            new, old, strcmp(new->role, "new") == 0 ? second.control : NULL, deadline);
     else if (!new->replied)
         ask_master(old, second.pid, second.control, deadline);
     if (!new->replied && strcmp(old->role, "old") == 0 && new->silent)

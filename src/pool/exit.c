@@ -266,7 +266,7 @@ static void look_at_orphans(struct loop *loop, struct timer *timer)
         ended = NULL;
         POOL_FOREACH_WORKER (worker, pool)
             /* without a reap the pid stays, and only the channel is closed */
-            if (worker->pid != 0 && worker->handle != -1 &&
+            if (ended == NULL && worker->pid != 0 && worker->handle != -1 &&
                 (process_ops->handle_has_ended(worker->handle) ||
                     (!os_handle_is_exact && os_socket_is_closed(worker->channel.fd))))
                 ended = worker;
