@@ -239,7 +239,7 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
         { "control", required_argument, NULL, LONG_CONTROL },
         { "timeout", required_argument, NULL, LONG_TIMEOUT },
         { "wait", required_argument, NULL, LONG_WAIT }, { .name = NULL } };
-    const char *values['z'] = { NULL }; /* of -c, -e, -g and -p */
+    const char *values['z'] = { NULL }; /* arguments of -c, -e, -g and -p */
     int option;
 
     *cmdline = (struct cmdline) { .help = false };

@@ -244,7 +244,7 @@ static bool write_status_head(void *host, struct json *json)
         json_string(json, "role", upgrade_is_new(upgrade) ? "new" : "old");
         json_number(json, "other", upgrade->other);
         if (other != NULL && control_socket_is_at(&master->endpoints.control, other))
-            other = NULL; /* not yet moved to the second name */
+            other = NULL; /* moves to the second name soon */
         json_string(json, "control", other);
         json_bool(json, "serves",
             upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE);

@@ -206,7 +206,7 @@ struct pool {
     /* a generation that ends has a process, or is `serving`, or kept */
     struct generations generations;
     unsigned generation_n;        /* ever made */
-    struct generation *serving;   /* its configuration is in force; NULL before the first serves */
+    struct generation *serving;   /* in force; NULL before the first serves */
     struct generation *starting;  /* STARTING or COMMITTED; NULL: none */
     uint32_t gone[POOL_GONE_MAX]; /* latest ended incarnations that other workers know */
     uint32_t gone_n;              /* total; modulo POOL_GONE_MAX the next index */

@@ -47,7 +47,7 @@ struct upgrade {
     struct log *log;
     struct pool *pool;
     struct endpoints *endpoints; /* handed over to the new process */
-    struct control *clients;     /* of which some wait for the outcome */
+    struct control *clients;     /* some wait for the outcome */
     const struct binary *binary;
     struct execution execution;     /* state of the new process, kept until serving */
     bool main;                      /* we are the service manager's main process */
