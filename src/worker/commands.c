@@ -234,7 +234,7 @@ void worker_take_commands(struct worker *worker)
     if (worker->role != ROLE_SINGLE)
         return;
     if (before < WORKER_DRAINING && worker->phase >= WORKER_DRAINING) {
-        notify_stopping(&worker->log);
+        notify_tell(&worker->log, NOTIFY_STOPPING);
         notify_status(&worker->log, worker->phase == WORKER_ENDING
                                         ? "Stopping"
                                         : "Draining: the sessions may end by themselves");
