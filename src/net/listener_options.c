@@ -133,7 +133,8 @@ void listener_take_record(struct listener *listener, const struct listener *from
         *listener->recorded = *from->recorded;
 }
 
-/* Gives buffers without a configured size back to the kernel, or the size of an untouched socket. */
+/* Gives buffers without a configured size back to the kernel, or the size of an untouched
+ * socket. */
 static void restore_buffers(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {

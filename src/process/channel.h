@@ -2,11 +2,9 @@
 /* The channel between the master and one worker: messages, with a descriptor in some of the
  * master's. Its end-of-file shows a worker that the master has exited, because no other process has
  * the master's end. Neither end ever waits for the other, or trusts a message: kind and argument
- * may be any number.
- *
- * The master has an end for each worker, and a worker has one. Messages for a full channel, whose
- * other end does not read, are kept: a kind without an argument as a bit, anything else by the
- * owner. So nothing grows, and nothing is allocated. */
+ * may be any number. The master has an end for each worker, and a worker has one. Messages for a
+ * full channel, whose other end does not read, are kept: a kind without an argument as a bit,
+ * anything else by the owner. So nothing grows, and nothing is allocated. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -39,8 +37,8 @@ enum channel_message_kind {
     MESSAGE_TRIM,            /* master: end idle sessions, as you drain */
 };
 
-/* In the argument of MESSAGE_SIBLING_GONE: the rest is a serial (shm/slot.h) and no incarnation. All
- * workers of the other master process with this or an earlier serial have gone. */
+/* In the argument of MESSAGE_SIBLING_GONE: the rest is a serial (shm/slot.h) and no incarnation.
+ * All workers of the other master process with this or an earlier serial have gone. */
 #define CHANNEL_OTHERS_GONE (1u << 31)
 
 struct channel_message {
