@@ -61,6 +61,10 @@ struct conf_source {
 
 void conf_source_init(struct conf_source *source, struct arena *arena, struct conf_report *report);
 
+/* Parses the file's text up to its end or the first mistake; `unit` is "file" or "parameter".
+ * Private to conf/. NULL, after a report, without memory for a tree. */
+struct conf_block *conf_parse(
+    struct conf_source *source, const struct conf_file *file, const char *unit);
 /* Reads and parses a file. All mistakes go to the report; returns the directives that could be
  * understood (a lexical error ends its file, and the directives before the error are kept). NULL
  * when the file could not be read: `from` is the word with its name, or NULL for the main file.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Builds the tree of directives of one text. A syntax error ends the parsing of the text; the
  * directives before the error stay in the tree, and their mistakes are reported too. */
-#include "conf/parser.h"
+#include "conf/conf.h"
 
 #include "conf/lexer.h"
 #include "conf/report.h"

@@ -3,7 +3,6 @@
  * include. A file that changes while being read is refused. The depth of includes is counted, so
  * that a file that includes itself by another name ends, too. */
 #include "conf/conf.h"
-#include "conf/parser.h"
 #include "conf/report.h"
 
 #include <assert.h>

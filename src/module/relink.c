@@ -22,13 +22,6 @@ struct object {
     bool is_other;              /* found, and without the calls' own code */
 };
 
-/* A table of relocations. */
-struct table {
-    uintptr_t at;
-    size_t n; /* bytes */
-    size_t entry;
-};
-
 /* Some systems leave addresses in the dynamic section as they are in the file. */
 static uintptr_t absolute(const struct object *object, ElfW(Addr) p)
 {
@@ -62,11 +55,11 @@ static void relink_place(struct object *object, uintptr_t offset, uint32_t symbo
 #define SYMBOL_OF(info) ((uint32_t)ELF32_R_SYM(info))
 #endif
 
-/* An entry of either form begins with offset and info. */
-static void relink_table(struct object *object, const struct table *table)
+/* Relinks a table of `n` bytes. An entry of either form begins with offset and info. */
+static void relink_table(struct object *object, uintptr_t at, size_t n, size_t entry_n)
 {
-    for (size_t i = 0; table->entry != 0 && i + table->entry <= table->n; i += table->entry) {
-        const ElfW(Rel) *entry = (const void *)(table->at + i);
+    for (size_t i = 0; at != 0 && i + entry_n <= n; i += entry_n) {
+        const ElfW(Rel) *entry = (const void *)(absolute(object, at) + i);
 
         relink_place(object, entry->r_offset, SYMBOL_OF(entry->r_info));
     }
@@ -74,49 +67,19 @@ static void relink_table(struct object *object, const struct table *table)
 
 static void relink_tables(struct object *object, const ElfW(Dyn) * dynamic)
 {
-    struct table rela = { .entry = sizeof(ElfW(Rela)) }, rel = { .entry = sizeof(ElfW(Rel)) };
-    struct table plt = { .entry = sizeof(ElfW(Rela)) };
+    uintptr_t values[DT_JMPREL + 1] = { 0 }; /* the greatest tag that is looked at */
 
-    for (; dynamic->d_tag != DT_NULL; dynamic++) {
-        uintptr_t p = absolute(object, dynamic->d_un.d_ptr);
-
-        switch (dynamic->d_tag) {
-        case DT_SYMTAB:
-            object->symbols = (const void *)p;
-            break;
-        case DT_STRTAB:
-            object->names = (const void *)p;
-            break;
-        case DT_RELA:
-            rela.at = p;
-            break;
-        case DT_RELASZ:
-            rela.n = dynamic->d_un.d_val;
-            break;
-        case DT_REL:
-            rel.at = p;
-            break;
-        case DT_RELSZ:
-            rel.n = dynamic->d_un.d_val;
-            break;
-        case DT_JMPREL:
-            plt.at = p;
-            break;
-        case DT_PLTRELSZ:
-            plt.n = dynamic->d_un.d_val;
-            break;
-        case DT_PLTREL:
-            plt.entry = dynamic->d_un.d_val == DT_RELA ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
-            break;
-        default:
-            break;
-        }
-    }
-    if (object->symbols == NULL || object->names == NULL)
+    for (; dynamic->d_tag != DT_NULL; dynamic++)
+        if (dynamic->d_tag > 0 && dynamic->d_tag <= DT_JMPREL)
+            values[dynamic->d_tag] = dynamic->d_un.d_val;
+    if (values[DT_SYMTAB] == 0 || values[DT_STRTAB] == 0)
         return;
-    relink_table(object, &rela);
-    relink_table(object, &rel);
-    relink_table(object, &plt);
+    object->symbols = (const void *)absolute(object, values[DT_SYMTAB]);
+    object->names = (const void *)absolute(object, values[DT_STRTAB]);
+    relink_table(object, values[DT_RELA], values[DT_RELASZ], sizeof(ElfW(Rela)));
+    relink_table(object, values[DT_REL], values[DT_RELSZ], sizeof(ElfW(Rel)));
+    relink_table(object, values[DT_JMPREL], values[DT_PLTRELSZ],
+        values[DT_PLTREL] == DT_REL ? sizeof(ElfW(Rel)) : sizeof(ElfW(Rela)));
 }
 
 static bool contains(const struct dl_phdr_info *info, uintptr_t address)

@@ -15,6 +15,7 @@
 
 #include "event/loop.h"
 #include "names/message.h"
+#include "net/address.h"
 
 #include <forkbeard/names.h>
 
@@ -61,4 +62,4 @@ void names_client_asked(struct names_client *client);
  * only addresses of a different family. The name of MESSAGE_PTR is the name of `address`, else
  * NULL. *readable: the file could be read. */
 bool names_client_hosts(struct names_client *client, const char *name, uint16_t type,
-    const struct sockaddr *address, struct message *out, bool *readable);
+    const struct address *address, struct message *out, bool *readable);

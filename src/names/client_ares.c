@@ -26,34 +26,30 @@ bool names_client_built(void)
 /* Translates the library's status. */
 static struct names_reply reply_of(int status)
 {
-    switch (status) {
-    case ARES_SUCCESS:
-        return (struct names_reply) { .outcome = FB_NAME_FOUND };
-    case ARES_ENOTFOUND:
-    case ARES_EBADNAME:
-        return (struct names_reply) { FB_NAME_ABSENT, "there is no such name", NULL, 0 };
-    case ARES_ENODATA:
-        return (struct names_reply) { FB_NAME_NO_DATA, "it has no such record", NULL, 0 };
-    case ARES_ETIMEOUT:
-        return (struct names_reply) { FB_NAME_TIMED_OUT, "no server has answered", NULL, 0 };
-    case ARES_ECONNREFUSED:
-        return (struct names_reply) { FB_NAME_FAILED, "no server can be reached, or will answer",
-            NULL, 0 };
-    case ARES_ESERVFAIL:
-        return (struct names_reply) { FB_NAME_FAILED, "the server has failed", NULL, 0 };
-    case ARES_EREFUSED:
-    case ARES_ENOTIMP:
-    case ARES_EFORMERR:
-        return (struct names_reply) { FB_NAME_FAILED, "the server refuses to answer", NULL, 0 };
-    case ARES_EBADRESP:
-        return (struct names_reply) { FB_NAME_BROKEN, "the answer is malformed", NULL, 0 };
-    case ARES_ECANCELLED:
-        return (struct names_reply) { .outcome = 0 };
-    case ARES_ENOMEM:
-        return (struct names_reply) { FB_NAME_NO_MEMORY, "there is no memory", NULL, 0 };
-    default:
-        return (struct names_reply) { FB_NAME_FAILED, ares_strerror(status), NULL, 0 };
-    }
+    static const struct {
+        int status;
+        struct names_reply reply;
+    } replies[] = {
+        { ARES_SUCCESS, { .outcome = FB_NAME_FOUND } },
+        { ARES_ENOTFOUND, { FB_NAME_ABSENT, "there is no such name", NULL, 0 } },
+        { ARES_EBADNAME, { FB_NAME_ABSENT, "there is no such name", NULL, 0 } },
+        { ARES_ENODATA, { FB_NAME_NO_DATA, "it has no such record", NULL, 0 } },
+        { ARES_ETIMEOUT, { FB_NAME_TIMED_OUT, "no server has answered", NULL, 0 } },
+        { ARES_ECONNREFUSED,
+            { FB_NAME_FAILED, "no server can be reached, or will answer", NULL, 0 } },
+        { ARES_ESERVFAIL, { FB_NAME_FAILED, "the server has failed", NULL, 0 } },
+        { ARES_EREFUSED, { FB_NAME_FAILED, "the server refuses to answer", NULL, 0 } },
+        { ARES_ENOTIMP, { FB_NAME_FAILED, "the server refuses to answer", NULL, 0 } },
+        { ARES_EFORMERR, { FB_NAME_FAILED, "the server refuses to answer", NULL, 0 } },
+        { ARES_EBADRESP, { FB_NAME_BROKEN, "the answer is malformed", NULL, 0 } },
+        { ARES_ECANCELLED, { .outcome = 0 } },
+        { ARES_ENOMEM, { FB_NAME_NO_MEMORY, "there is no memory", NULL, 0 } },
+    };
+
+    for (size_t i = 0; i < countof(replies); i++)
+        if (replies[i].status == status)
+            return replies[i].reply;
+    return (struct names_reply) { FB_NAME_FAILED, ares_strerror(status), NULL, 0 };
 }
 
 static void answered(void *arg, int status, int timeouts, unsigned char *p, int n)
@@ -108,25 +104,6 @@ void names_client_take_back(struct names_client *client)
 
 /* ---- /etc/hosts ---- */
 
-static void add_host(const struct hostent *host, struct message *out)
-{
-    size_t n = host->h_addrtype == AF_INET ? 4 : 16;
-
-    for (char **all = host->h_addr_list; *all != NULL && out->n < MESSAGE_ITEMS; all++) {
-        out->items[out->n] = (struct message_item) { .ttl = HOSTS_TTL };
-        memcpy(out->items[out->n++].address, *all, n);
-    }
-}
-
-static void begin_hosts(struct message *out, uint16_t type, const char *canonical)
-{
-    out->type = type;
-    out->ttl = HOSTS_TTL;
-    out->n = 0;
-    out->aliases = out->text_n = 0;
-    snprintf(out->canonical, sizeof(out->canonical), "%s", canonical);
-}
-
 struct file_host {
     struct message *out;
     int status;
@@ -143,24 +120,24 @@ static void host_found(void *arg, int status, int timeouts, struct hostent *host
     if (status != ARES_SUCCESS)
         return;
     n = strlen(host->h_name) + 1;
-    begin_hosts(found->out, MESSAGE_PTR, host->h_name);
-    memcpy(found->out->text, host->h_name, n < MESSAGE_NAME ? n : 0);
-    found->out->text_n = n < MESSAGE_NAME ? n : 0;
+    message_begin(found->out, MESSAGE_PTR, HOSTS_TTL, host->h_name);
+    if (n > MESSAGE_NAME)
+        return;
+    memcpy(found->out->text, host->h_name, n);
+    found->out->text_n = n;
     found->out->items[0] = (struct message_item) { .ttl = HOSTS_TTL };
-    found->out->n = n < MESSAGE_NAME;
+    found->out->n = 1;
 }
 
 static int find_address(
-    struct names_client *client, const struct sockaddr *address, struct message *out)
+    struct names_client *client, const struct address *address, struct message *out)
 {
-    const struct sockaddr_in *in = (const void *)address;
-    const struct sockaddr_in6 *in6 = (const void *)address;
     struct file_host found = { out, ARES_ENOTFOUND };
-    bool is_v4 = address->sa_family == AF_INET;
+    bool is_v4 = address->any.sa_family == AF_INET;
 
     ares_gethostbyaddr(client->channel,
-        is_v4 ? (const void *)&in->sin_addr : (const void *)&in6->sin6_addr, is_v4 ? 4 : 16,
-        address->sa_family, host_found, &found);
+        is_v4 ? (const void *)&address->in.sin_addr : (const void *)&address->in6.sin6_addr,
+        is_v4 ? 4 : 16, address->any.sa_family, host_found, &found);
     return found.status;
 }
 
@@ -177,15 +154,16 @@ static int find_name(
         status = ares_gethostbyname_file(client->channel, name, other, &host);
     if (status != ARES_SUCCESS)
         return status;
-    begin_hosts(out, type, host->h_name);
-    if (host->h_addrtype == family)
-        add_host(host, out);
+    message_begin(out, type, HOSTS_TTL, host->h_name);
+    for (char **all = host->h_addr_list; host->h_addrtype == family && *all != NULL; all++)
+        if (out->n < MESSAGE_ITEMS)
+            message_add_address(out, *all);
     ares_free_hostent(host);
     return ARES_SUCCESS;
 }
 
 bool names_client_hosts(struct names_client *client, const char *name, uint16_t type,
-    const struct sockaddr *address, struct message *out, bool *readable)
+    const struct address *address, struct message *out, bool *readable)
 {
     int status = ARES_ENOTFOUND;
 

@@ -54,7 +54,7 @@ void names_client_asked(struct names_client *client)
 }
 
 bool names_client_hosts(struct names_client *client, const char *name, uint16_t type,
-    const struct sockaddr *address, struct message *out, bool *readable)
+    const struct address *address, struct message *out, bool *readable)
 {
     (void)client;
     (void)name;

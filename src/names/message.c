@@ -7,8 +7,11 @@
  * for again. */
 #include "names/message.h"
 
+#include "base/compiler.h"
+
 #include <assert.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -244,6 +247,21 @@ static enum message_status follow_aliases(
     }
 }
 
+void message_begin(struct message *out, uint16_t type, uint32_t ttl, const char *canonical)
+{
+    out->type = type;
+    out->ttl = ttl;
+    out->n = 0;
+    out->text_n = out->aliases = 0;
+    snprintf(out->canonical, sizeof(out->canonical), "%s", canonical);
+}
+
+void message_add_address(struct message *out, const void *address)
+{
+    out->items[out->n] = (struct message_item) { .ttl = out->ttl };
+    memcpy(out->items[out->n++].address, address, out->type == MESSAGE_A ? 4 : 16);
+}
+
 void message_bound(struct message *message, uint32_t ttl)
 {
     take_least(&message->ttl, ttl);
@@ -257,10 +275,7 @@ enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, stru
     enum message_status status;
     unsigned count;
 
-    out->type = type;
-    out->ttl = MESSAGE_TTL_MOST;
-    out->n = 0;
-    out->text_n = out->aliases = 0;
+    message_begin(out, type, MESSAGE_TTL_MOST, "");
     if (n < HEADER)
         return MESSAGE_CUT;
     if (!(p[2] & IS_ANSWER) || number16(p + 4) != 1)
@@ -284,17 +299,12 @@ enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, stru
 
 const char *message_type_name(uint16_t type)
 {
-    switch (type) {
-    case MESSAGE_A:
-        return "A";
-    case MESSAGE_AAAA:
-        return "AAAA";
-    case MESSAGE_SRV:
-        return "SRV";
-    default:
-        assert(type == MESSAGE_PTR);
-        return "PTR";
-    }
+    static const char *const names[] = {
+        [MESSAGE_A] = "A", [MESSAGE_AAAA] = "AAAA", [MESSAGE_SRV] = "SRV", [MESSAGE_PTR] = "PTR"
+    };
+
+    assert(type < countof(names) && names[type] != NULL);
+    return names[type];
 }
 
 const char *message_why(enum message_status status)

@@ -50,6 +50,9 @@ struct message {
     char text[MESSAGE_TEXT]; /* names, each with a NUL */
 };
 
+/* Sets a message without records, whose addresses have the time to live; adds an address. */
+void message_begin(struct message *out, uint16_t type, uint32_t ttl, const char *canonical);
+void message_add_address(struct message *out, const void *address);
 /* Reads an answer to a question of this type. *out is whole only where MESSAGE_FOUND is
  * returned. */
 enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, struct message *out);

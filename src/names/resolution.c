@@ -210,26 +210,10 @@ void resolution_deliver(struct names *names, struct fb_resolution *resolution)
 
 /* ---- The beginning ---- */
 
-/* Answers with the address itself. -1 without memory. */
-static int answer_itself(
-    struct names *names, struct resolver_part *part, const struct address *address)
+static const void *bytes_of(const struct address *address)
 {
-    static const uint32_t forever = MESSAGE_TTL_MOST;
-    struct message message;
-    bool is_v4 = address->any.sa_family == AF_INET;
-
-    message.type = is_v4 ? MESSAGE_A : MESSAGE_AAAA;
-    message.ttl = forever;
-    message.n = 1;
-    message.text_n = 0;
-    snprintf(message.canonical, sizeof(message.canonical), "%s", part->resolution->name);
-    message.items[0] = (struct message_item) { .ttl = forever };
-    memcpy(message.items[0].address,
-        is_v4 ? (const void *)&address->in.sin_addr : (const void *)&address->in6.sin6_addr,
-        is_v4 ? sizeof(address->in.sin_addr) : sizeof(address->in6.sin6_addr));
-    part->answer =
-        names_answer_create(names->host.memory, &message, names->host.loop->clock.mono_ms, 0);
-    return part->answer != NULL ? 0 : -1;
+    return address->any.sa_family == AF_INET ? (const void *)&address->in.sin_addr
+                                             : (const void *)&address->in6.sin6_addr;
 }
 
 /* Ends a resolution of an address in place of a name. -1 without memory. */
@@ -238,15 +222,20 @@ static int take_numeric(
 {
     struct resolver_part *part = &resolution->parts[0];
     unsigned type = address->any.sa_family == AF_INET ? FB_NAME_A : FB_NAME_AAAA;
+    struct message message;
 
     resolution->part_n = resolution->waits = 1;
     if (resolution->type != FB_NAME_ADDRESSES && resolution->type != type) {
         part->outcome = FB_NAME_NO_DATA;
         part->why = message_why(MESSAGE_NO_DATA);
-    } else if (answer_itself(names, part, address) == -1) {
-        return -1;
     } else {
+        message_begin(&message, (uint16_t)type, MESSAGE_TTL_MOST, resolution->name);
+        message_add_address(&message, bytes_of(address));
         part->outcome = FB_NAME_FOUND;
+        part->answer =
+            names_answer_create(names->host.memory, &message, names->host.loop->clock.mono_ms, 0);
+        if (part->answer == NULL)
+            return -1;
     }
     resolution_part_ended(part);
     return 0;
@@ -268,8 +257,7 @@ static bool parse_numeric(const char *text, struct address *out)
 /* Writes the name under which the names of an address are found. */
 static void reverse_name(const struct address *address, char name[MESSAGE_NAME])
 {
-    const uint8_t *p = address->any.sa_family == AF_INET ? (const void *)&address->in.sin_addr
-                                                         : (const void *)&address->in6.sin6_addr;
+    const uint8_t *p = bytes_of(address);
     size_t n = 0;
 
     if (address->any.sa_family == AF_INET) {
@@ -383,20 +371,16 @@ struct fb_resolution *names_resolve(
     struct fb_resolution *resolution = NULL;
     char text[ADDRESS_TEXT];
     const char *name = name_of_query(query, text);
-    int error = name == NULL ? EINVAL : 0;
+    int error = name == NULL                     ? EINVAL
+                : names->ending                  ? ECANCELED
+                : resolver == NULL               ? EPERM
+                : names->n >= FB_RESOLUTIONS_MAX ? EAGAIN
+                                                 : 0;
 
     CHECK_KIND(names, NAMES_KIND);
-    if (error == 0 && names->ending)
-        error = ECANCELED;
-    if (error == 0 && resolver == NULL)
-        error = EPERM;
-    if (error == 0 && names->n >= FB_RESOLUTIONS_MAX)
-        error = EAGAIN;
-    if (error == 0) {
-        resolution = create_resolution(names, resolver, query, name);
-        error = resolution == NULL ? ENOMEM : 0;
-    }
-    if (error == 0 && begin_resolution(names, resolution, query->address) == -1) {
+    if (error == 0 && (resolution = create_resolution(names, resolver, query, name)) == NULL)
+        error = ENOMEM;
+    else if (error == 0 && begin_resolution(names, resolution, query->address) == -1) {
         names_cancel(resolution);
         error = ENOMEM;
     }

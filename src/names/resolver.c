@@ -261,7 +261,7 @@ static bool look_into_hosts(struct resolver *resolver, struct resolver_question 
     if (resolver->setting->servers != NULL)
         return false;
     found = names_client_hosts(resolver->client, question->name, question->type,
-        question->address.length > 0 ? &question->address.any : NULL, &message, &readable);
+        question->address.length > 0 ? &question->address : NULL, &message, &readable);
     if (!readable && !resolver->has_warned) {
         resolver->has_warned = true;
         log_write(resolver->host->loop->log, LEVEL_WARN, 0,

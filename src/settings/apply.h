@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The walk through the parsed configuration: finds each directive's row, checks the directive
- * against the row, and runs the setter. Knows rows, and no directive by name. All mistakes go to
- * the report, and nothing outside the cycle is changed. Private to settings/. */
+ * against the row, and runs the setter. Knows rows, and no directive by name. Changes the cycle
+ * alone. Functions of settings/ return NULL or -1 after a report. */
 #pragma once
 
 #include "conf/report.h"
@@ -21,8 +21,7 @@ struct scope_entry {
 
 #define SCOPE_KIND KIND('S', 'C', 'O', 'P')
 
-/* A block while its directives are applied. The written directives are remembered, so that
- * repetitions are found, and only missing directives are inherited or set to defaults. */
+/* A block while its directives are applied, with the written ones, to find missing directives. */
 struct scope {
     unsigned kind;                          /* SCOPE_KIND */
     STAILQ_ENTRY(scope) link;               /* in the stream's list of servers */
@@ -76,21 +75,19 @@ struct apply {
 
 /* Returns the directive written in the scope for the row, or NULL. */
 const struct conf_directive *apply_find(const struct scope *scope, const struct setting *setting);
-/* Whether everything in the block was read and accepted. If not, a directive that seems to be
- * missing may stand in the part that was not, and is not reported. */
+/* Whether the whole block was read and accepted: only then missing directives are reported. */
 bool apply_is_whole(const struct apply *apply, const struct scope *scope);
 /* Applies all directives of the block in the current scope. */
 void apply_block(struct apply *apply, const struct conf_block *block);
-/* Applies the block of `directive` in a scope of its own; `directive` NULL: only makes the
- * scope. */
+/* Applies the directive's block in a scope of its own; NULL: only makes the scope. */
 void apply_scope(
     struct apply *apply, struct scope *scope, unsigned at, const struct conf_directive *directive);
 /* Sets unwritten directives of the scope: from the outer block, or to the default. */
 void apply_defaults(struct apply *apply, struct scope *scope, const struct setting *table);
 /* Sets a field in the scope to the row's default. */
 void apply_initial(struct apply *apply, struct scope *scope, const struct setting *setting);
-/* Sets everything in the cycle that the rows of a context say, as if nothing was written; rows of
- * servers set `settings` and `features`. Takes no memory. */
+/* Sets the defaults of a context's rows, in `settings` and `features` for rows of servers. Takes no
+ * memory. */
 void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, void **features,
     unsigned at, const struct setting *table);
 /* The setter of `include`: applies the content of the files. */

@@ -12,12 +12,9 @@ void *apply_alloc(struct apply *apply, size_t size);
 void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size);
 /* Copies the text; NULL after a report. */
 char *apply_strdup(struct apply *apply, const char *text);
-/* Makes a path of the configuration absolute: a relative one begins at the prefix. NULL after a
- * report. */
+/* Makes a path absolute: a relative one begins at the prefix. */
 const char *apply_path(struct apply *apply, const char *text);
-/* Makes the path of another file of the configuration absolute: a relative one begins at the
- * directory of the main file. NULL after a report. */
+/* Makes the path of a configuration file absolute, from the directory of the main file. */
 const char *apply_conf_path(struct apply *apply, const char *text);
-/* Makes the path of "unix:path" absolute as apply_path() does, and returns any other address as it
- * is. NULL after a report. */
+/* Makes the path in "unix:path" absolute by apply_path(); returns any other address as it is. */
 const char *apply_address(struct apply *apply, const char *text);

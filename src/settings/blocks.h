@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks, directives with several values, and the values that a context computes at the end. Files
- * are named after contexts and directives. */
+/* Blocks, directives with several values, and values that a context computes at the end. */
 #pragma once
 
 #include "settings/setting.h"
@@ -37,8 +36,7 @@ void stream_apply(struct apply *apply);
 /* stream.c; has the features warn of valid but doubtful settings. */
 void stream_warn(struct apply *apply);
 
-/* substitution.c: replaces environment variables in the arguments, if the configuration asks for
- * it; NULL after a report. */
+/* substitution.c: replaces environment variables in the arguments, with env_substitution. */
 int substitution_set(struct apply *apply, const struct conf_directive *directive, void *field);
 const struct conf_directive *substitution_apply(
     struct apply *apply, const struct conf_directive *directive);
@@ -46,8 +44,7 @@ const struct conf_directive *substitution_apply(
 /* sizing.c: `worker_connections auto`, and the check against the memory that there is. */
 void sizing_finish(struct apply *apply);
 
-/* needs.c: collects the needs of the protocols of all servers (needs.h), and the targets in the
- * configuration. */
+/* needs.c: collects the needs of the protocols of all servers, and the targets. */
 void needs_collect(struct apply *apply);
 void needs_add_target(struct apply *apply, const struct fb_target *target);
 void needs_add_log_directory(struct apply *apply, const char *path);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's fb_conf_ calls, with which a protocol's conf_done and `set` report mistakes and get
- * memory, addresses and maps of the configuration. */
+/* The SDK's fb_conf_ calls, for a protocol's conf_done and `set`. */
 #pragma once
 
 #include "base/compiler.h"
@@ -25,15 +24,14 @@ struct fb_map {
 void settings_open_maps(struct zones *zones, struct slot_id id);
 
 /* Finds the place of a mistake: the directive that is being set, unless a default is; else the
- * named directive, if it was written; else the block. */
+ * named directive, if written; else the block. */
 const struct conf_word *settings_place(const struct fb_conf *conf, const char *directive);
 /* Reports a mistake as fb_conf_errorf() does. Returns -1. */
 int settings_vreport(fb_conf *conf, const char *directive, const char *format, va_list args)
     PRINTF_FORMAT(3, 0);
 int settings_report(fb_conf *conf, const char *directive, const char *format, ...)
     PRINTF_FORMAT(3, 4);
-/* Finds or makes an address, a pool or a map that lives as long as the configuration; NULL after a
- * report. */
+/* Find or make an address, a pool or a map with the lifetime of the configuration. */
 const struct fb_target *settings_target(fb_conf *conf, const char *directive, const char *text);
 const struct fb_pool *settings_pool(struct fb_conf *conf, const char *directive, const char *name);
 struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options);

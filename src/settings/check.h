@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that a configuration check shares with its parent process: the progress names the running
- * module or protocol, the culprit if the child dies. The answers are of the system's name services
- * (users, groups, hosts), which may hang: the child asks and notes the answers, and the following
- * reading asks no service. The child has written this memory: lengths are never trusted. */
+/* Memory that a configuration check shares with its parent process: its progress, by the running
+ * module or protocol; and answers of name services, which may hang: the child asks, and the next
+ * reading finds the answers here. The child has written this memory: lengths are never trusted. */
 #pragma once
 
 #include "base/compiler.h"
@@ -21,8 +20,7 @@ struct check_progress {
     char where[PATH_MAX + 64]; /* " in FILE:LINE:COLUMN", or "" */
 };
 
-/* Say that code of a module or protocol runs, and that the code has returned. `word` is the place
- * in the configuration, or NULL. `progress` may be NULL. */
+/* Note that code of a module or protocol runs, and has returned. Both pointers may be NULL. */
 void check_progress_enter(struct check_progress *progress, const struct conf_word *word,
     const char *when, const char *who_format, ...) PRINTF_FORMAT(4, 5);
 void check_progress_leave(struct check_progress *progress);

@@ -266,14 +266,6 @@ const struct setting core_table[] = {
     { .name = NULL },
 };
 
-void core_settings_defaults(struct core_settings *core)
-{
-    struct cycle cycle = { .arena = NULL };
-
-    apply_table_defaults(&cycle, NULL, NULL, CONTEXT_MAIN, core_table);
-    *core = cycle.core;
-}
-
 static void default_user(struct apply *apply)
 {
     bool of_group;

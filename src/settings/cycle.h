@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A cycle: all settings of one reading of the configuration. The master makes the cycle, and
- * workers inherit it. After loading nothing in the cycle changes but the listeners' sockets, the
- * zones' memory and the sandbox's filter. */
+/* A cycle: all settings of one reading of the configuration, made by the master and inherited by
+ * workers. After loading nothing changes but the listeners' sockets, the zones' memory and the
+ * sandbox's filter. */
 #pragma once
 
 #include "base/arena.h"
@@ -123,8 +123,7 @@ struct cycle {
     unsigned shared;                     /* further holders; the last holder destroys the cycle */
 };
 
-/* Bytes of the control socket's path: the room in an address less the suffix of the path during
- * creation. */
+/* Bytes of the control socket's path, less the suffix during creation. */
 #define CONTROL_PATH_MAX 100
 
 struct answers;
@@ -141,27 +140,20 @@ struct cycle_options {
     const fb_protocol *const *protocols;   /* built in; ends with NULL */
     const struct feature *const *features; /* features of stream {}; ends with NULL */
     bool testing;                          /* -t: an unreadable file is a warning */
-    /* -s: only directives that are needed to find the master are applied, and mistakes elsewhere
-     * are ignored */
+    /* -s: only directives that find the master are applied, other mistakes are ignored */
     bool only_pid;
     /* sockets passed by the service manager, for `listen fd:NAME`; NULL: not known here */
     const struct adopted *adopted;
     const struct memory *memory; /* source of the cycle's memory; NULL: the C library */
     /* filled in by a configuration check, which is silent when all is well; or NULL */
     struct check_progress *progress;
-    /* answers of name services: noted by a configuration check, and used later instead of asking;
-     * NULL: the services are asked */
+    /* of name services: noted by a check, and used later instead of asking; NULL: ask */
     struct answers *answers;
 };
 
 /* Reads the configuration and shows every mistake: a line each to the log, and an excerpt of the
- * file to `excerpts` where that is not -1. NULL when there were mistakes. Nothing outside the
- * memory is touched, unless by a module. */
+ * file to `excerpts` unless -1. NULL after mistakes. Only modules touch more than the memory. */
 struct cycle *cycle_load(const struct cycle_options *options, struct log *log, int excerpts);
-/* Set a struct to the defaults of the directive tables, for structs that are not read from a
- * configuration. Values that only a start can know stay zero: paths, the user, the mechanism. */
-void core_settings_defaults(struct core_settings *core);
-void events_settings_defaults(struct events_settings *events);
 /* The number of all log targets, and a target by index: the main context's come first. */
 static inline unsigned core_target_n(const struct core_settings *core)
 {
@@ -179,15 +171,14 @@ const struct fb_pool *core_find_pool(const struct core_settings *core, const cha
 void sizing_log(const struct cycle *cycle, struct log *log);
 /* Logs once, in a build without debug lines, that the configuration asks for debug lines. */
 void events_log_debug(const struct cycle *cycle, struct log *log);
-/* events.c: Replaces a mechanism that yields, where the kernel refuses the mechanism to this
- * process; returns whether so. The second function logs the replacement. */
+/* events.c: Replaces a mechanism that yields and that the kernel refuses; returns whether so. The
+ * second function logs the replacement. */
 bool events_yield(struct events_settings *events);
 void events_log(const struct cycle *cycle, struct log *log);
-/* Keeps a listener of a narrow address, replaced by a wildcard in the configuration: its clients go
- * to the wildcard's server. A closed listener would reset connecting clients. -1 without memory. */
+/* Keeps a listener of a narrow address, replaced by a wildcard, whose server gets the clients: a
+ * closed listener would reset connecting clients. -1 without memory. */
 int cycle_keep_listeners(struct cycle *cycle, const struct listeners *before);
 /* Adds a holder, who must destroy the cycle as well; returns the cycle. */
 struct cycle *cycle_share(struct cycle *cycle);
-/* The last holder unloads the modules. Closes nothing: sockets, log files and zones are the
- * master's to close. */
+/* The last holder unloads the modules; sockets, log files and zones are the master's. */
 void cycle_destroy(struct cycle **cycle);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks whose directives are data: the keys and values of a map, the networks of a geo. Private to
- * settings/. */
+/* Blocks whose directives are data: the keys and values of a map, the networks of a geo. */
 #pragma once
 
 #include "settings/setting.h"
@@ -35,13 +34,10 @@ bool entries_have(struct entries *entries, const struct conf_directive *entry, u
 
 /* Makes an arena for what lasts no longer than the reading; NULL after a report. */
 struct arena *entries_arena(struct apply *apply);
-/* Returns a text of a directive's words that lasts as long as the configuration; NULL after a
- * report. */
+/* Returns the text with the lifetime of the configuration. */
 const char *entries_keep(struct entries *entries, const char *text, size_t n);
-/* Returns the number of the text that the word has; with variables, where it is a template.
- * MAP_NONE after a report. */
+/* Returns the number of the word's text; MAP_NONE after a report. */
 uint32_t entries_add_text(struct entries *entries, const struct conf_word *word, bool is_template);
-/* Moves the texts to the configuration's memory; NULL after a report. entries_discard() discards
- * the texts instead. */
+/* Moves the texts to the configuration's memory; entries_discard() discards the texts. */
 const struct map_text *entries_finish(struct entries *entries);
 void entries_discard(struct entries *entries); /* once or more, last of all */

@@ -88,23 +88,6 @@ const struct setting events_table[] = {
     { .name = NULL },
 };
 
-static void set_mechanism_defaults(struct events_settings *events)
-{
-    for (unsigned i = 0; mechanism_table[i] != NULL; i++) {
-        assert(i < MECHANISMS_MAX);
-        events->all_values[i] = mechanism_defaults(mechanism_table[i]);
-    }
-}
-
-void events_settings_defaults(struct events_settings *events)
-{
-    struct cycle cycle = { .arena = NULL };
-
-    apply_table_defaults(&cycle, NULL, NULL, CONTEXT_EVENTS, events_table);
-    set_mechanism_defaults(&cycle.events);
-    *events = cycle.events;
-}
-
 /* The row of an option `k` of the mechanism `i` of the table. */
 static struct setting option_setting(unsigned i, unsigned k)
 {
@@ -131,11 +114,13 @@ const struct setting *events_mechanism_table(struct apply *apply)
 
     if (table == NULL)
         return NULL;
-    set_mechanism_defaults(&apply->cycle->events);
-    for (unsigned i = 0; mechanism_table[i] != NULL; i++)
+    for (unsigned i = 0; mechanism_table[i] != NULL; i++) {
+        assert(i < MECHANISMS_MAX);
+        apply->cycle->events.all_values[i] = mechanism_defaults(mechanism_table[i]);
         for (unsigned k = 0; k < MECHANISM_OPTIONS; k++)
             if (mechanism_table[i]->options[k].name != NULL)
                 table[n++] = option_setting(i, k);
+    }
     return table;
 }
 

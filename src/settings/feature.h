@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Features of stream {}: folders of features/, each with directives, run-time work, and variables.
- * The reader of stream {} knows features by this struct alone, from cycle_options.features.
- *
- * A feature's structs, one for each server and one for the configuration, lie in the cycle's
- * memory, zeroed. */
+ * The reader of stream {} knows features by this struct alone, from cycle_options.features. The
+ * structs of servers and of the configuration lie in the cycle's memory, zeroed. */
 #pragma once
 
 #include "session/server.h"
@@ -15,8 +13,8 @@ struct variable_row;
 
 struct feature {
     const char *name; /* of its folder */
-    /* Rows, up to a row without a name; NULL: no directive. `offset` is a place in the feature's
-     * struct of a server, or, without such a struct, in struct server_settings. */
+    /* Rows, up to a row without a name; NULL: no directive. `offset` is a place in the server's
+     * struct, or, without such a struct, in struct server_settings. */
     const struct setting *rows;
     size_t server_size;                   /* bytes of the struct of each server, and of stream {} */
     size_t conf_size;                     /* bytes of the struct of the configuration */
@@ -48,14 +46,12 @@ static inline void *feature_values(const struct scope *scope, unsigned feature)
 
 /* Makes the rows of stream {} of those of the features; NULL after a report. */
 const struct setting *feature_rows(struct apply *apply);
-/* Makes the structs that the configuration has of each feature, or a block of stream {}; NULL
- * after a report. */
+/* Make the features' structs of the configuration, or of a block of stream {}. */
 void **feature_make_confs(struct apply *apply);
 void **feature_make_values(struct apply *apply);
 /* Makes the list of the variables of all features, and of others; NULL after a report. */
 const struct variable_row *const *feature_variables(struct apply *apply);
 
-/* Makes the server run the handler in the phase, after the handlers of earlier phases and the
- * earlier handlers of the same phase. -1 after a report. */
+/* Makes the server run the handler, after all handlers of earlier phases and of the same. */
 int feature_add_handler(struct apply *apply, struct server *server, enum stream_phase phase,
     unsigned (*run)(struct fb_conn *conn, const void *arg), const void *arg);

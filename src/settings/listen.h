@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The `listen` directive: its addresses, and the listeners that the addresses of all servers
- * together need. No socket is opened here. */
+/* The `listen` directive: its addresses, and the listeners that all servers together need. Opens no
+ * socket. */
 #pragma once
 
 #include "net/listener.h"
@@ -11,8 +11,8 @@
 struct binding;
 struct scope;
 
-/* An address of a `listen` directive, or one port of a range. Several servers may share an address:
- * the first listen stands for all listens of the address. */
+/* An address of a `listen` directive, or one port of a range. The first listen of an address stands
+ * for all servers of the address. */
 struct listen_address {
     STAILQ_ENTRY(listen_address) link; /* in its server */
     RB_ENTRY(listen_address) node;     /* in the tree of all of them, by address */

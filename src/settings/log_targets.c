@@ -28,14 +28,6 @@ static const char *const facilities[] = { "kern", "user", "mail", "daemon", "aut
     "news", "uucp", "clock", "authpriv", "ftp", "ntp", "audit", "alert", "cron", "local0", "local1",
     "local2", "local3", "local4", "local5", "local6", "local7", NULL };
 
-/* Returns the value of the parameter "NAME=value"; NULL for a different parameter. */
-static const char *value_of(const char *parameter, const char *name)
-{
-    size_t n = strlen(name);
-
-    return strncmp(parameter, name, n) == 0 && parameter[n] == '=' ? parameter + n + 1 : NULL;
-}
-
 /* The setters of parameters return NULL, or what is wrong with the value. */
 
 static const char *set_server(struct apply *apply, struct syslog_server *syslog, const char *value)
@@ -99,13 +91,13 @@ static const char *set_parameter(
 {
     const char *value;
 
-    if ((value = value_of(text, "server")) != NULL)
+    if ((value = set_option(text, "server")) != NULL)
         return set_server(apply, syslog, value);
-    if ((value = value_of(text, "facility")) != NULL)
+    if ((value = set_option(text, "facility")) != NULL)
         return set_facility(syslog, value);
-    if ((value = value_of(text, "tag")) != NULL)
+    if ((value = set_option(text, "tag")) != NULL)
         return set_tag(syslog, value);
-    if ((value = value_of(text, "severity")) != NULL)
+    if ((value = set_option(text, "severity")) != NULL)
         return set_severity(syslog, value);
     if (strcmp(text, "nohostname") != 0)
         return "expected server=, facility=, tag=, severity= or nohostname";
@@ -258,7 +250,7 @@ int log_targets_set_rate_limit(
     }
     for (unsigned i = 0; i < directive->arg_n; i++) {
         const char *text = directive->args[i].text;
-        const char *burst = value_of(text, "burst"), *interval = value_of(text, "interval");
+        const char *burst = set_option(text, "burst"), *interval = set_option(text, "interval");
 
         if (burst != NULL) {
             if (number_parse(burst, 1, INT_MAX, &core->log_burst) != NUMBER_OK)

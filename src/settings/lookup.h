@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions to the system's name services, which may take for ever. A configuration check asks the
- * services and notes the answers; a reading with notes asks no service, so that the master never
- * waits for a service. Without notes (`answers` of the options is NULL) the services are asked.
+/* Questions to the system's name services, which may take for ever. A configuration check asks and
+ * notes the answers; a reading with notes asks no service, so that the master never waits. Without
+ * notes (`answers` of the options is NULL) the services are asked.
  *
  * Each call returns NULL, or the text of a mistake in the name. */
 #pragma once
@@ -17,9 +17,8 @@ struct lookup_addresses {
     struct address at[LOOKUP_ADDRESSES_MAX];
 };
 
-/* Sets the user's numbers, with all groups that the user is in. The group is `group`, or where that
- * is NULL the one with the user's name, or the user's primary group. *of_group: it is the group
- * that is wrong. `word` is the place in the configuration, or NULL. */
+/* Sets the user's numbers and groups. `group` NULL: the group with the user's name, or the primary
+ * group. *of_group: the group is wrong. `word` is the place in the configuration, or NULL. */
 const char *lookup_user(struct apply *apply, const struct conf_word *word, const char *user,
     const char *group, bool *of_group);
 /* Whether the user exists, and the group unless NULL. Sets nothing. */
@@ -30,7 +29,6 @@ const char *lookup_listen(
     struct apply *apply, const struct conf_word *word, struct lookup_addresses *out);
 const char *lookup_host(struct apply *apply, const char *text, in_port_t port, struct address *out);
 const char *lookup_target(struct apply *apply, const char *text, struct fb_target *out);
-/* Parses the first argument as address_block_parse() does, or a name, of which each address is a
- * block; -1 after a report. */
+/* Parses the first argument: a block, or a name, of which each address is a block. */
 int lookup_clients(struct apply *apply, const struct conf_directive *directive,
     struct address_block blocks[LOOKUP_ADDRESSES_MAX], unsigned *n);

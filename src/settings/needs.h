@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Needs of the protocols beyond their connections. The sandbox of the workers allows what is listed
- * here, and denies everything else. */
+/* Needs of the protocols beyond their connections: the sandbox denies all other rights. */
 #pragma once
 
 #include <bsd/sys/queue.h>
@@ -31,8 +30,7 @@ struct needs_port {
 #define NEEDS_RING (UINT64_C(1) << 33) /* the event mechanism's ring, which is made before */
 #define NEEDS_UNIX_TARGETS (UINT64_C(1) << 34) /* unix sockets among the configuration's targets */
 
-/* Sum of the needs of all protocols that have a server, and of what directives of protocols have
- * asked for; see the SDK's FB_NEEDS_... */
+/* The needs of all protocols with a server, and of directives of protocols. */
 struct needs {
     uint64_t rights;     /* FB_NEEDS_... and NEEDS_... */
     const char *unknown; /* a protocol of an older SDK, which cannot declare needs; or NULL */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths that a start opens or makes: no two may be the same file, and -t finds the obstacles in
- * their way. Nothing is opened here. */
+/* Paths that a start opens or makes: no two may be the same file, and -t finds obstacles in their
+ * way. Opens nothing. */
 #pragma once
 
 #include "base/path_check.h"
@@ -13,11 +13,10 @@ struct conf_word;
 
 struct path_entry {
     STAILQ_ENTRY(path_entry) link;
-    /* After the check, the next path with the same last name, and the next among them that is no
-     * listener's. */
+    /* the next path with the same last name, and the next of these that is no listener's */
     struct path_entry *alike, *other;
-    /* Set only in the first path of each name: the node among the names, the last path of the name,
-     * and the first path whose `other` is not known. */
+    /* In the first path of each name: the node among the names, the last path of the name, and the
+     * first path whose `other` is not known. */
     RB_ENTRY(path_entry) node;
     struct path_entry *last, *since;
     const char *name; /* of the directive */

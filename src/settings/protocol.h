@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Protocols in the configuration: rows made of the declarations in descriptors, and the values of
- * each server. A server has one protocol, and inherits missing values from the stream. */
+ * each server, which has one protocol and inherits values from the stream. */
 #pragma once
 
 #include "settings/setting.h"
@@ -16,8 +16,7 @@ struct fb_conf {
     const struct conf_directive *directive; /* being set; NULL in conf_done */
 };
 
-/* Adds a protocol, or begins the list with the built-in ones (NULL), and makes the directives of
- * all protocols rows; -1 after a report. */
+/* Adds a protocol, or begins with the built-in protocols (NULL), and makes rows of directives. */
 int protocol_add(struct apply *apply, const fb_protocol *protocol);
 /* Checks the server's protocol, sets what was not written, and calls conf_done. */
 void protocol_finish(struct apply *apply, struct scope *scope);

@@ -12,9 +12,8 @@ const struct setting *rows_find(const struct apply *apply, const char *name, uns
 const struct setting *rows_find_anywhere(const struct apply *apply, const char *name);
 /* Reports a directive without a row in the present block, and suggests a name. */
 void rows_report_unknown(struct apply *apply, const struct conf_directive *directive);
-/* Reports that the directive lacks its ";", if a line among the arguments up to `arg`, which the
- * directive cannot take, begins with the name of a directive of this context; returns whether it
- * does. */
+/* Reports that the directive lacks its ";", if a line among the arguments up to `arg`, a wrong one,
+ * begins with the name of a directive of this context; returns whether so. */
 bool rows_is_unterminated(
     struct apply *apply, const struct conf_directive *directive, unsigned arg);
 
@@ -23,6 +22,5 @@ enum haproxy_place { HAPROXY_DIRECTIVE, HAPROXY_SERVER, HAPROXY_CHECK };
 
 #define HAPROXY_WORD "this is a word of HAProxy: " /* text before the hint */
 
-/* Returns the replacement for the word, which may have a value behind "="; NULL: no word of
- * HAProxy's in this place. */
+/* Returns the replacement for a word, perhaps with "=" and a value; NULL: no word of HAProxy's. */
 const char *rows_haproxy_hint(enum haproxy_place place, const char *word);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Setters of one plain value, which rows of all tables share: the field is an int64_t, or a
- * const char *. A value that is refused is reported, and the field then holds anything. */
+/* Setters of a plain value, an int64_t or a const char *, for rows of all tables. After the report
+ * of a bad value the field holds anything. */
 #pragma once
 
 #include "base/compiler.h"
@@ -19,13 +19,14 @@ int set_number_or_auto(
 int set_string(struct apply *apply, const struct conf_directive *directive, void *field);
 int set_path(struct apply *apply, const struct conf_directive *directive, void *field);
 int set_nothing(struct apply *apply, const struct conf_directive *directive, void *field);
-/* Sets the index of the argument among the names (or the row's), in letters of either case, as in
- * nginx; among names that differ only in case, the exact spelling wins. `expected` NULL: lists the
- * names. */
+/* Sets the index of the argument among the names (or the row's), in letters of either case; the
+ * exact spelling wins. `expected` NULL: lists the names. */
 int set_choice(struct apply *apply, const struct conf_directive *directive,
     const char *const *names, const char *expected, void *field);
 int set_name(struct apply *apply, const struct conf_directive *directive, void *field);
 
+/* Returns the value of "NAME=value"; NULL for another text. */
+const char *set_option(const char *text, const char *name);
 /* Reports `invalid value "x" in "name" directive: TEXT`. Returns -1. */
 int set_bad_value(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *format, ...) PRINTF_FORMAT(4, 5);

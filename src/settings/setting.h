@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables of directives. A row has all facts of a directive: the contexts, the arguments, the
- * setter, and the default. Each row has a default or says that there is none; tests/lint compares
- * all rows with the manual. Defaults that depend on the build, the command line or other directives
- * (control, pid, user, env, error_log) are worked out when the whole file has been read (core.c,
- * log_targets.c): `unset` in their rows is the text of the manual. */
+/* The tables of directives. A row has all facts of a directive: contexts, arguments, setter,
+ * default; tests/lint compares the rows with the manual. Defaults that depend on the build, the
+ * command line or other directives (control, pid, user, env, error_log) are worked out at the end
+ * of the file (core.c, log_targets.c): `unset` is the text of the manual. */
 #pragma once
 
 #include "conf/conf.h"
@@ -44,8 +43,7 @@ struct setting {
     /* without `initial`: the default in the manual's words, such as "none"; no setter runs */
     const char *unset;
     int64_t unset_value;          /* a number that the field holds then; 0 in most rows */
-    unsigned feature;             /* 1 + the index of the feature whose struct is set; 0: no
-                                   * feature */
+    unsigned feature;             /* 1 + the index of the feature whose struct is set; 0: none */
     const fb_protocol *protocol;  /* owner of the directive, or NULL: the daemon */
     const fb_directive *declared; /* the protocol's declaration, or NULL */
 };

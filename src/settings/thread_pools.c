@@ -31,12 +31,11 @@ const struct fb_pool *core_find_pool(const struct core_settings *core, const cha
 static int set_pool_option(struct apply *apply, const struct conf_directive *directive,
     unsigned arg, const char *name, int64_t greatest, int64_t *out)
 {
-    const char *text = directive->args[arg].text;
-    size_t n = strlen(name);
+    const char *value = set_option(directive->args[arg].text, name);
 
-    if (strncmp(text, name, n) != 0 || text[n] != '=')
+    if (value == NULL)
         return 0;
-    if (number_parse(text + n + 1, 1, greatest, out) == NUMBER_OK)
+    if (number_parse(value, 1, greatest, out) == NUMBER_OK)
         return 1;
     return set_bad_value(
         apply, directive, arg, "expected a number between 1 and %" PRId64, greatest);

@@ -205,37 +205,19 @@ static uint32_t look_up(const struct map_table *table, const char *p, size_t n, 
     return *slot == 0 ? MAP_NONE : table->entries[*slot - 1].text;
 }
 
-/* Walks from the end of the name to the beginning; the last dot with a fitting key belongs to the
- * longest key. */
-static uint32_t find_end(const struct map_table *table, const char *p, size_t n)
+/* Walks from the end of the name, or from the beginning; the last dot with a fitting key belongs to
+ * the longest key. */
+static uint32_t find_longest(const struct map_table *table, const char *p, size_t n)
 {
+    bool ends = table->kind == MAP_END;
     uint32_t hash = HASH_BEGIN, found = MAP_NONE;
 
-    assert(table->kind == MAP_END);
     for (size_t i = 1; i <= n && i <= table->longest; i++) {
-        char c = p[n - i];
+        char c = ends ? p[n - i] : p[i - 1];
 
         hash = hash_byte(hash, c);
         if (c == '.') {
-            uint32_t text = look_up(table, p + n - i, i, hash_end(hash));
-
-            found = text != MAP_NONE ? text : found;
-        }
-    }
-    return found;
-}
-
-static uint32_t find_begin(const struct map_table *table, const char *p, size_t n)
-{
-    uint32_t hash = HASH_BEGIN, found = MAP_NONE;
-
-    assert(table->kind == MAP_BEGIN);
-    for (size_t i = 1; i <= n && i <= table->longest; i++) {
-        char c = p[i - 1];
-
-        hash = hash_byte(hash, c);
-        if (c == '.') {
-            uint32_t text = look_up(table, p, i, hash_end(hash));
+            uint32_t text = look_up(table, ends ? p + n - i : p, i, hash_end(hash));
 
             found = text != MAP_NONE ? text : found;
         }
@@ -248,14 +230,7 @@ uint32_t map_table_find(const struct map_table *table, const char *p, size_t n)
     if (table->n == 0)
         return MAP_NONE;
     assert(table->slots != NULL);
-    switch (table->kind) {
-    case MAP_END:
-        return find_end(table, p, n);
-    case MAP_BEGIN:
-        return find_begin(table, p, n);
-    case MAP_EXACT:
-    case MAP_TEXT:
-        break;
-    }
+    if (table->kind == MAP_END || table->kind == MAP_BEGIN)
+        return find_longest(table, p, n);
     return n > table->longest ? MAP_NONE : look_up(table, p, n, hash_key(table, p, n));
 }

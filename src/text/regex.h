@@ -19,8 +19,6 @@
 
 struct regex;
 
-/* Whether this build has the library. */
-bool regex_built(void);
 /* Compiles an expression into the arena. NULL, after filling in the error. */
 const struct regex *regex_compile(
     struct arena *arena, const char *text, char error[REGEX_ERROR_TEXT]);

@@ -5,11 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool regex_built(void)
-{
-    return false;
-}
-
 const struct regex *regex_compile(
     struct arena *arena, const char *text, char error[REGEX_ERROR_TEXT])
 {

@@ -36,11 +36,6 @@ static void release_memory(void *p, void *data)
         free(p);
 }
 
-bool regex_built(void)
-{
-    return true;
-}
-
 static int compile(struct regex *regex, const char *text, char error[REGEX_ERROR_TEXT])
 {
     uint32_t options = text[0] == '*' ? PCRE2_CASELESS : 0;

@@ -7,8 +7,8 @@
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
+#include "support/regex_built.h"
 #include "support/test.h"
-#include "text/regex.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,6 +2,7 @@
 /* Every directive: context, arguments, setting, default. The rows repeat the manual's promises, and
  * the daemon's tables are held against them, so that a new directive fails without a row. Wrong
  * values: test_values.c. */
+#include "settings/apply.h"
 #include "settings/loading.h"
 #include "settings/manual.h"
 #include "settings/samples.h"
@@ -432,8 +433,12 @@ START_TEST(what_is_made_by_hand_has_the_same_defaults)
     memset(&server, 0xff, sizeof(server));
     STAILQ_INIT(&made.stream.servers);
     STAILQ_INSERT_TAIL(&made.stream.servers, &server, link);
-    core_settings_defaults(&made.core);
-    events_settings_defaults(&made.events);
+    memset(&made.core, 0, sizeof(made.core));
+    memset(&made.events, 0, sizeof(made.events));
+    apply_table_defaults(&made, NULL, NULL, CONTEXT_MAIN, core_table);
+    apply_table_defaults(&made, NULL, NULL, CONTEXT_EVENTS, events_table);
+    for (unsigned i = 0; mechanism_table[i] != NULL; i++)
+        made.events.all_values[i] = mechanism_defaults(mechanism_table[i]);
     arena = server_defaults(&server);
     loading_begin(&loading);
     accept_text(&loading, "events { } stream { server { listen 127.0.0.1:1; } }", "");

@@ -3,8 +3,8 @@
 #include "features/features.h"
 #include "features/health/health.h"
 #include "settings/loading.h"
+#include "support/regex_built.h"
 #include "support/test.h"
-#include "text/regex.h"
 
 #include <string.h>
 

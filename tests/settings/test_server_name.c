@@ -2,8 +2,8 @@
 /* `server_name`, and servers that share an address: the default server, and the warnings about the
  * rest. */
 #include "settings/loading.h"
+#include "support/regex_built.h"
 #include "support/test.h"
-#include "text/regex.h"
 
 #include <stdio.h>
 #include <string.h>
