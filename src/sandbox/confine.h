@@ -29,5 +29,5 @@ int sandbox_seccomp_build(const struct cycle *cycle, int fd);
 /* Makes the configuration's filter, kept with the configuration (filter.c). -1 with errno,
  * ETIMEDOUT at the time limit. */
 int sandbox_filter_prepare(struct cycle *cycle);
-/* Installs the filter, for all threads of the process. */
-int sandbox_filter_enter(const struct sandbox_filter *filter);
+/* Installs the filter, for all threads of the process; -1 with errno. */
+int sandbox_filter_enter(const struct cycle *cycle, struct log *log);

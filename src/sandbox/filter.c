@@ -160,12 +160,14 @@ static int install_filter(struct sock_filter *code, unsigned short n)
     return thread == 0 ? 0 : -1;
 }
 
-int sandbox_filter_enter(const struct sandbox_filter *filter)
+int sandbox_filter_enter(const struct cycle *cycle, struct log *log)
 {
+    const struct sandbox_filter *filter = cycle->filter;
     struct sock_filter *code;
     size_t size;
     int status;
 
+    (void)log;
     if (filter == NULL) { /* never made */
         errno = EINVAL;
         return -1;

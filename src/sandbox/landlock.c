@@ -76,23 +76,30 @@ struct rules {
     struct log *log;
 };
 
-/* Files without secrets that the C library may read at any time. */
-static const char *const system_paths[] = { "/usr", "/lib", "/lib32", "/lib64", "/etc/localtime",
-    "/etc/ld.so.cache", "/proc", "/sys/devices/system/cpu", NULL };
-static const char *const least_paths[] = { "/usr/share/zoneinfo", "/etc/localtime", "/dev/urandom",
-    "/dev/random", "/dev/zero", NULL };
-static const char *const devices[] = { "/dev/null", "/dev/full", NULL };
-static const char *const programs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt",
-    "/etc/ld.so.cache", NULL };
-/* Places where names are looked up. Rules are for directories, because files of /etc are
- * replaced. */
-static const char *const name_paths[] = { "/etc", "/usr", "/lib", "/lib32", "/lib64",
-    "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd", "/var/lib/sss",
-    NULL };
-
-/* Files that c-ares reads, unless the configuration names the servers to ask. */
-static const char *const resolver_paths[] = { "/etc/hosts", "/etc/nsswitch.conf",
-    "/etc/resolv.conf", NULL };
+/* Paths that are opened as far as they exist: always, by a need, or without `strict`. */
+static const struct {
+    uint64_t need; /* FB_NEEDS_..., or 0 */
+    bool unless_strict;
+    uint64_t allowed;
+    const char *paths[12];
+} lists[] = {
+    { 0, false, READING,
+        { "/usr/share/zoneinfo", "/etc/localtime", "/dev/urandom", "/dev/random", "/dev/zero" } },
+    { 0, false, READING | FS(WRITE_FILE), { "/dev/null", "/dev/full" } },
+    /* files without secrets that the C library may read at any time */
+    { 0, true, READING,
+        { "/usr", "/lib", "/lib32", "/lib64", "/etc/localtime", "/etc/ld.so.cache", "/proc",
+            "/sys/devices/system/cpu" } },
+    { FB_NEEDS_EXEC, false, READING | FS(EXECUTE),
+        { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/etc/ld.so.cache" } },
+    /* places where names are looked up: directories, because files of /etc are replaced */
+    { FB_NEEDS_NAMES, false, READING,
+        { "/etc", "/usr", "/lib", "/lib32", "/lib64", "/run/systemd/resolve", "/run/NetworkManager",
+            "/run/resolvconf", "/run/nscd", "/var/lib/sss" } },
+    /* files that c-ares reads, unless the configuration names the servers to ask */
+    { FB_NEEDS_RESOLVER, false, READING,
+        { "/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf" } },
+};
 
 static int abi_of_kernel(void)
 {
@@ -118,11 +125,9 @@ const char *sandbox_landlock_lacks(int *error)
 /* An ABI includes the rights of all older ABIs. */
 static uint64_t rights_of(int abi)
 {
-    unsigned last;
+    unsigned last = abi >= 5 ? IOCTL_DEV : abi >= 3 ? TRUNCATE : abi == 2 ? REFER : MAKE_SYM;
 
     assert(abi > 0);
-    last = abi >= 5 ? IOCTL_DEV : abi >= 3 ? TRUNCATE : abi == 2 ? REFER : MAKE_SYM;
-
     return (UINT64_C(2) << last) - 1;
 }
 
@@ -167,13 +172,6 @@ static int allow_path(const struct rules *rules, const char *path, uint64_t allo
     close(fd);
     errno = error;
     return status;
-}
-
-/* Allows all existing paths of the list. */
-static void allow_all(const struct rules *rules, const char *const *paths, uint64_t allowed)
-{
-    for (; *paths != NULL; paths++)
-        allow_path(rules, *paths, allowed);
 }
 
 static void allow_needed(const struct rules *rules, const struct needs *needs)
@@ -225,19 +223,12 @@ static void allow_build_paths(const struct rules *rules)
 
 static void allow_paths(const struct rules *rules, const struct cycle *cycle)
 {
-    const struct needs *needs = &cycle->needs;
-
-    allow_all(rules, least_paths, READING);
-    allow_all(rules, devices, READING | FS(WRITE_FILE));
-    if (cycle->core.sandbox == SANDBOX_ON)
-        allow_all(rules, system_paths, READING);
-    if (needs->rights & FB_NEEDS_EXEC)
-        allow_all(rules, programs, READING | FS(EXECUTE));
-    if (needs->rights & FB_NEEDS_NAMES)
-        allow_all(rules, name_paths, READING);
-    if (needs->rights & FB_NEEDS_RESOLVER)
-        allow_all(rules, resolver_paths, READING);
-    allow_needed(rules, needs);
+    for (size_t i = 0; i < countof(lists); i++)
+        if ((lists[i].need == 0 || (cycle->needs.rights & lists[i].need)) &&
+            (!lists[i].unless_strict || cycle->core.sandbox == SANDBOX_ON))
+            for (const char *const *path = lists[i].paths; *path != NULL; path++)
+                allow_path(rules, *path, lists[i].allowed);
+    allow_needed(rules, &cycle->needs);
     allow_cores(rules, &cycle->core);
     allow_build_paths(rules);
 }

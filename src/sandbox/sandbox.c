@@ -14,30 +14,38 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+/* In the order of messages; the last is entered first. */
 static const struct part {
     const char *name;
     const char *(*lacks)(int *error);
+    int (*enter)(const struct cycle *cycle, struct log *log);
 } parts[] = {
-    { "the filter of system calls", sandbox_seccomp_lacks },
-    { "the rules for paths", sandbox_landlock_lacks },
+    { "the filter of system calls", sandbox_seccomp_lacks, sandbox_filter_enter },
+    { "the rules for paths", sandbox_landlock_lacks, sandbox_landlock_enter },
 };
 
-int sandbox_check(const struct cycle *cycle, struct log *log)
+/* Returns the number of parts that the system lacks, each logged after `what` unless NULL. */
+static unsigned count_lacks(struct log *log, enum log_level level, const char *what)
 {
-    int status = 0, error;
+    unsigned n = 0;
+    int error;
 
-    if (cycle->core.sandbox != SANDBOX_STRICT)
-        return 0;
     for (size_t i = 0; i < countof(parts); i++) {
         const char *lack = parts[i].lacks(&error);
 
-        if (lack == NULL)
-            continue;
-        log_write(log, LEVEL_EMERG, error, "\"sandbox strict\" is not possible without %s: %s",
-            parts[i].name, lack);
-        status = -1;
+        n += lack != NULL;
+        if (lack != NULL && what != NULL)
+            log_write(log, level, error, "%s without %s: %s", what, parts[i].name, lack);
     }
-    return status;
+    return n;
+}
+
+int sandbox_check(const struct cycle *cycle, struct log *log)
+{
+    return cycle->core.sandbox == SANDBOX_STRICT &&
+                   count_lacks(log, LEVEL_EMERG, "\"sandbox strict\" is not possible") > 0
+               ? -1
+               : 0;
 }
 
 static void note_needs(const struct needs *needs, struct log *log)
@@ -74,16 +82,6 @@ static void note_needs(const struct needs *needs, struct log *log)
             path->access == NEEDS_TO_APPEND ? "access logs need" : "protocols need");
 }
 
-static bool is_whole(void)
-{
-    int error;
-
-    for (size_t i = 0; i < countof(parts); i++)
-        if (parts[i].lacks(&error) != NULL)
-            return false;
-    return true;
-}
-
 void sandbox_narrow(struct cycle *cycle)
 {
     struct needs needs = { .rights = FB_NEEDS_RESOLVER | (cycle->needs.rights & NEEDS_RING) };
@@ -92,7 +90,8 @@ void sandbox_narrow(struct cycle *cycle)
     needs.ports = cycle->needs.ports; /* ports of name servers are included */
     cycle->needs = needs;
     cycle->filter = cycle->helper_filter;
-    if (cycle->core.sandbox == SANDBOX_ON && !(needs.rights & NEEDS_RING) && is_whole())
+    if (cycle->core.sandbox == SANDBOX_ON && !(needs.rights & NEEDS_RING) &&
+        count_lacks(NULL, LEVEL_EMERG, NULL) == 0)
         cycle->core.sandbox = SANDBOX_STRICT;
 }
 
@@ -120,8 +119,7 @@ static int prepare_filter(struct cycle *cycle, struct log *log)
     if (errno == ETIMEDOUT)
         log_write(log, LEVEL_EMERG, 0,
             "sandbox: the filter of system calls was not made within %d ms: its process hangs, or "
-            "the "
-            "machine is overloaded",
+            "the machine is overloaded",
             SANDBOX_FILTER_MS);
     else
         log_write(log, LEVEL_EMERG, errno, "sandbox: the filter of system calls could not be made");
@@ -132,7 +130,6 @@ int sandbox_prepare(struct cycle *cycle, struct log *log)
 {
     int64_t mode = cycle->core.sandbox;
     const char *unknown = cycle->needs.unknown;
-    int error;
 
     assert(role_is(ROLE_MASTER));
     assert(mode >= SANDBOX_OFF && mode <= SANDBOX_STRICT);
@@ -140,13 +137,7 @@ int sandbox_prepare(struct cycle *cycle, struct log *log)
         return 0;
     if (sandbox_check(cycle, log) == -1)
         return -1;
-    for (size_t i = 0; i < countof(parts); i++) {
-        const char *lack = parts[i].lacks(&error);
-
-        if (lack != NULL)
-            log_write(log, LEVEL_NOTICE, error, "sandbox: workers run without %s: %s",
-                parts[i].name, lack);
-    }
+    count_lacks(log, LEVEL_NOTICE, "sandbox: workers run");
     if (unknown != NULL)
         log_write(log, LEVEL_NOTICE, 0,
             "sandbox: protocol \"%s\" cannot declare its needs, %s: build it again", unknown,
@@ -181,14 +172,11 @@ static int enter_parts(const struct cycle *cycle, enum log_level level, struct l
         log_write(log, level, errno, "sandbox: prctl(PR_SET_NO_NEW_PRIVS) failed");
         return -1;
     }
-    if (sandbox_landlock_lacks(&error) == NULL && sandbox_landlock_enter(cycle, log) == -1) {
-        log_write(log, level, errno, "sandbox: the rules for paths could not be set");
-        return -1;
-    }
-    if (sandbox_seccomp_lacks(&error) == NULL && sandbox_filter_enter(cycle->filter) == -1) {
-        log_write(log, level, errno, "sandbox: the filter of system calls could not be set");
-        return -1;
-    }
+    for (size_t i = countof(parts); i-- > 0;)
+        if (parts[i].lacks(&error) == NULL && parts[i].enter(cycle, log) == -1) {
+            log_write(log, level, errno, "sandbox: %s could not be set", parts[i].name);
+            return -1;
+        }
     return 0;
 }
 
