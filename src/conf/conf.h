@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The syntax of a configuration: words, directives, blocks and files. conf/ knows no directive by
- * name, reports every mistake with its place, and continues after a mistake where it can. */
+ * name, reports every mistake with its place, and continues after a mistake if possible. */
 #pragma once
 
 #include "base/arena.h"
@@ -29,8 +29,7 @@ struct conf_file {
 struct conf_word {
     const char *text;    /* quotes and escapes resolved */
     const char *written; /* before variables were replaced; NULL: there was none */
-    const char *plain;   /* a byte for each of the text's: not 0 in a value, and so no syntax;
-                          * NULL: all 0, or of no account */
+    const char *plain;   /* for each byte of the text: not 0 in a value; NULL: all 0 */
     const struct conf_file *file;
     unsigned line, column; /* place in the file, from 1, the column in bytes */
     unsigned width;        /* bytes that a mark covers, quotes included */
@@ -61,29 +60,25 @@ struct conf_source {
 
 void conf_source_init(struct conf_source *source, struct arena *arena, struct conf_report *report);
 
-/* Parses the file's text up to its end or the first mistake; `unit` is "file" or "parameter".
- * Private to conf/. NULL, after a report, without memory for a tree. */
+/* Parses the file's text up to the first mistake; `unit` is "file" or "parameter". Private to
+ * conf/. NULL, after a report, without memory. */
 struct conf_block *conf_parse(
     struct conf_source *source, const struct conf_file *file, const char *unit);
-/* Reads and parses a file. All mistakes go to the report; returns the directives that could be
- * understood (a lexical error ends its file, and the directives before the error are kept). NULL
- * when the file could not be read: `from` is the word with its name, or NULL for the main file.
- * `path` is absolute. */
+/* Reads and parses a file by its absolute path; returns the directives before a lexical error.
+ * NULL: the file could not be read. `from` is the word with the name, or NULL: the main file. */
 struct conf_block *conf_parse_file(
     struct conf_source *source, const char *path, const struct conf_word *from);
 
-/* Parses a text, named `name` in messages. The text is copied; it is none of the source's files.
- * NULL, after a report, when it is too large or memory has run out. */
+/* Parses a copy of a text, named `name` in messages. NULL, after a report, for a text too large or
+ * without memory. */
 struct conf_block *conf_parse_text(
     struct conf_source *source, const char *name, const char *text, size_t size);
 
-/* Reads the files of an "include": `word` is its argument, `pattern` the argument as an absolute
- * path or glob. Parses the files in the order of their names, and calls `each` for every file, with
- * the directives that could be understood. `each` returns -1 after a report. A pattern without
- * matches is accepted; a missing path without wildcards, a file that includes itself, and including
- * deeper than CONF_INCLUDE_MAX are mistakes. After one of the last two only the main file's
- * includes are read on, so that the mistake is reported once. A file that the user may not read is
- * only a warning where the source is lenient. Returns 0, or -1 when anything was reported. */
+/* Reads the files of an "include" in the order of names: `word` is the argument, `pattern` an
+ * absolute path or glob. Calls `each`, which returns -1 after a report, with the directives of each
+ * file. Mistakes are a missing path without wildcards, a file that includes itself, and a depth
+ * beyond CONF_INCLUDE_MAX; after the last two only the main file's includes are read on, for a
+ * single report. Returns 0, or -1 after a report. */
 int conf_include(struct conf_source *source, const struct conf_word *word, const char *pattern,
     int (*each)(void *arg, struct conf_block *block), void *arg);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lexer: splits the text of a configuration into words and punctuation by nginx's rules.
- * Private to conf/. It knows neither directives nor blocks. */
+/* The lexer: splits the text of a configuration into words and punctuation by nginx's rules,
+ * without knowledge of directives and blocks. Private to conf/. */
 #pragma once
 
 #include "conf/conf.h"

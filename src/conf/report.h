@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report: mistakes of a configuration, collected while it is read and shown together at the
- * end. Nothing is logged before report_show(). A mistake is always counted, even when there is no
- * memory for its text. */
+/* The report: mistakes of a configuration, collected while reading and shown together at the end by
+ * report_show(). A mistake without memory for its text is still counted. */
 #pragma once
 
 #include "base/arena.h"
@@ -23,8 +22,8 @@ struct report_mistake {
     const char *excerpt; /* the file's line and a line with the word's mark, "\n" each; or NULL */
 };
 
-/* Stores at most REPORT_MISTAKES_MAX errors, and as many warnings and notices. The same message is
- * stored once for each place, because a file can be included twice. */
+/* Stores at most REPORT_MISTAKES_MAX mistakes of a level; the same message once for each place,
+ * because a file can be included twice. */
 struct conf_report {
     struct arena *arena;
     STAILQ_HEAD(, report_mistake) mistakes;
@@ -50,8 +49,8 @@ void report_warn(struct conf_report *report, const struct conf_word *word, const
 void report_notice(struct conf_report *report, const struct conf_word *word, const char *format,
     ...) PRINTF_FORMAT(3, 4);
 
-/* Writes all messages to the log, in the order of finding, each followed by its excerpt on the
- * descriptor `excerpts`, unless -1. Diagnostics get errors and warnings at any level of the log. */
+/* Writes all messages to the log in the order of finding, each with its excerpt to the descriptor
+ * `excerpts`, unless -1. Diagnostics get errors and warnings at any level of the log. */
 void report_show(const struct conf_report *report, struct log *log, int excerpts);
 
 /* A word's place, for lines that a log writes when the configuration is put to use. */
@@ -61,8 +60,8 @@ struct report_place {
     struct arena *arena; /* the memory of the excerpt */
 };
 
-/* Makes the place of a word, and keeps the word and its file; lines have no place where `word` is
- * NULL or has no file. Returns the place to set in the log. */
+/* Makes the place of a word, kept with its file; returns the place to set in the log, or NULL for a
+ * word without a file. */
 const struct log_place *report_place_init(
     struct report_place *place, const struct conf_word *word, struct arena *arena);
 /* Writes the word's line and the mark to the descriptor, unless -1. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protocols in shared objects: module.c loads an object for one configuration, check.c checks
- * whether this daemon can use a descriptor. Before the check of the descriptor only a module's
- * constructors run here. */
+/* Protocols in shared objects: module.c loads an object for one configuration, check.c checks the
+ * descriptor, before which only a module's constructors run. */
 #pragma once
 
 #include "base/arena.h"
@@ -17,8 +16,8 @@
 #define MODULE_TEXT 512
 
 /* The checked mode: the SDK's calls with their checking wrappers, and the function that wraps a
- * descriptor of module_copy(); returns NULL without memory. The loader refers to the list, so that
- * the linker takes all calls into each program with the loader. */
+ * descriptor of module_copy(); NULL without memory. By the loader's reference to the list the
+ * linker takes all calls into a program. */
 extern const struct relink_call checked_calls[];
 extern const fb_protocol *(*const checked_protocol_wrapper)(
     struct arena *arena, const fb_protocol *);
@@ -45,13 +44,12 @@ struct module {
 /* The modules of one configuration; the last loaded first. */
 SLIST_HEAD(modules, module);
 
-/* Loads a file and adds the module to the list. The code and its variables are this load's alone: a
- * load of the same path for another configuration has its own. NULL with the reason in `text`, to
- * follow the name of the module in a message; errno is not 0 where the file could not be opened. */
+/* Loads a file and adds the module to the list; code and variables are this load's alone. NULL with
+ * the reason in `text`, to follow the name of the module; errno is 0 unless opening failed. */
 struct module *module_load(
     struct modules *modules, struct arena *arena, const char *path, char text[MODULE_TEXT]);
-/* Begins to check a copied protocol, and the object that `original` lies in. Returns what takes the
- * copy's place; NULL without memory. The copy itself: the object cannot be checked. */
+/* Begins to check a copied protocol, and the object around `original`. Returns the replacement of
+ * the copy; NULL without memory; the copy itself: the object cannot be checked. */
 const fb_protocol *module_debug(
     struct arena *arena, const fb_protocol *copy, const fb_protocol *original);
 /* Unloads the first module of the list. Nothing may use its protocol any more. */
@@ -59,10 +57,8 @@ void module_unload(struct modules *modules);
 
 /* Writes a text about a module, and returns it. */
 const char *module_text(char text[MODULE_TEXT], const char *format, ...) PRINTF_FORMAT(2, 3);
-/* Checks whether the daemon can work with a protocol, perhaps of a different version. Returns NULL,
- * or `text` with the reason. */
+/* Checks the descriptor of a protocol of any version. Returns NULL, or `text` with the reason. */
 const char *module_check(const fb_protocol *protocol, char text[MODULE_TEXT]);
-/* Copies a checked protocol into this version's structs: fields that its version lacked are zero,
- * fields of later versions are left out. Names, tables of names and functions stay the original's.
- * NULL without memory. */
+/* Copies a checked protocol into this version's structs: missing fields are zero, later ones are
+ * left out; names, tables of names and functions stay the original's. NULL without memory. */
 const fb_protocol *module_copy(struct arena *arena, const fb_protocol *protocol);

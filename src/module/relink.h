@@ -11,9 +11,8 @@ struct relink_call {
     void (*checked)(void);
 };
 
-/* Redirects all calls of the object around the address to the replacements of the table, up to its
- * NULL. False, and nothing has changed: the calls are a part of the object itself, or no object is
- * there. */
+/* Redirects the calls of the object around the address, by the table up to its NULL. False, without
+ * a change: no object is there, or the calls are a part of the object. */
 bool relink_object(const void *address, const struct relink_call *calls);
 /* Whether the build can: the dynamic linker has to list loaded objects. */
 bool relink_is_built(void);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets of a client over c-ares. The library knows a socket by its place in our table, and
- * never its descriptor, because a simulated kernel has none. Behind a place stands a connection, or
- * a port for each datagram, so that no two questions have the same source port.
+/* The sockets of a client over c-ares. The library knows a socket by its place in our table,
+ * because a simulated kernel has no descriptors. Behind a place stands a connection, or a port for
+ * each datagram, so that no two questions have the same source port.
  *
- * Responsible for the number of sockets, for handing to the library only datagrams with the number
- * of their port's question, and for a gap in the library's guards: 1.18 takes an empty datagram for
- * the end of all questions. */
+ * Limits the sockets, hands to the library only datagrams with the number of their port's question,
+ * and closes a gap: 1.18 takes an empty datagram for the end of all questions. */
 #pragma once
 
 #include "event/loop.h"

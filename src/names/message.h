@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the answer of a server of names: its records with their times to live, as far as the
- * records are about the name of the question, directly or by aliases. Any message is read with
- * bounded work and without an allocation, and nothing outside of the message is looked at. */
+/* Reads the answer of a server of names: the records about the name of the question, directly or by
+ * aliases, with times to live. Bounded work, no allocation, no read outside of the message. */
 #pragma once
 
 #include "base/memory.h"
@@ -53,8 +52,7 @@ struct message {
 /* Sets a message without records, whose addresses have the time to live; adds an address. */
 void message_begin(struct message *out, uint16_t type, uint32_t ttl, const char *canonical);
 void message_add_address(struct message *out, const void *address);
-/* Reads an answer to a question of this type. *out is whole only where MESSAGE_FOUND is
- * returned. */
+/* Reads an answer to a question of this type; *out is whole only with MESSAGE_FOUND. */
 enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, struct message *out);
 /* Limits the times to live of an answer to the aliases'. */
 void message_bound(struct message *message, uint32_t ttl);
@@ -62,12 +60,12 @@ void message_bound(struct message *message, uint32_t ttl);
 const char *message_type_name(uint16_t type);
 /* Describes the mistake in an answer. */
 const char *message_why(enum message_status status);
-/* Whether the text can be asked for: labels of 1 to 63 printable characters, of 253 in all; a dot
- * at the end is allowed. */
+/* Whether the text can be asked for: labels of 1 to 63 printable characters, 253 in all, perhaps
+ * with a dot at the end. */
 int message_is_name(const char *text);
 
-/* A kept answer: the records of a message in a single piece of memory, without unused room.
- * Constant, and shared by askers and the cache, until the last holder drops it. */
+/* A kept answer: the records of a message in a single piece of memory. Constant, and shared by
+ * askers and the cache, until the last holder drops it. */
 struct names_answer {
     unsigned holders;
     uint16_t type;
@@ -80,13 +78,12 @@ struct names_answer {
     struct message_item items[];
 };
 
-/* Copies the message for one holder; `valid_ms`, unless 0, takes the place of all times to live.
- * SRV are sorted by priority, then the greatest weight. NULL without memory. */
+/* Copies the message for one holder; `valid_ms`, unless 0, replaces all times to live. SRV are
+ * sorted by priority, then the greatest weight. NULL without memory. */
 struct names_answer *names_answer_create(
     const struct memory *memory, const struct message *message, uint64_t now_ms, int64_t valid_ms);
 struct names_answer *names_answer_share(struct names_answer *answer);
-/* Gives the answer up, and sets the pointer to NULL; the last holder frees the answer. NULL is
- * ignored. */
+/* Gives up the answer, if any; the last holder frees the memory. Sets the pointer to NULL. */
 void names_answer_drop(const struct memory *memory, struct names_answer **answer);
 /* Seconds left of a time to live. */
 uint32_t names_answer_left(const struct names_answer *answer, uint32_t ttl, uint64_t now_ms);

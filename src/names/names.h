@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The resolvers of a worker, and the resolutions of its protocols (fb_resolve()).
- *
- * Responsible for the end of each resolution: delivered once, from the loop, unless cancelled.
- * Invariant: a resolution waits for a part, or is due. */
+/* The resolvers of a worker, and the resolutions of its protocols (fb_resolve()). Each resolution
+ * is delivered once, from the loop, unless cancelled. Invariant: a resolution waits for a part, or
+ * is due. */
 #pragma once
 
 #include "base/check.h"
@@ -86,8 +85,7 @@ void names_cancel(struct fb_resolution *resolution);
 /* Cancels all of an owner. */
 void names_cancel_owned(struct names_owned *owned);
 
-/* resolution.c: The end of a part (struct resolver_host); the delivery of a due resolution; and the
- * end of a resolution with its worker. */
+/* resolution.c: the end of a part, a due delivery, and the end with the worker. */
 void resolution_part_ended(struct resolver_part *part);
 void resolution_deliver(struct names *names, struct fb_resolution *resolution);
 void resolution_give_up(struct fb_resolution *resolution);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A resolver: one `resolver` of the configuration in a worker, with its questions and its cache.
- *
- * Responsible for asking each question once for all interested parts, and for keeping answers for
- * as long as they hold, and no more than RESOLVER_CACHE answers. Questions that no server answers
- * keep no new question waiting. No part is told within a call. */
+ * Asks each question once for all parts, and keeps at most RESOLVER_CACHE valid answers. Questions
+ * without an answer block no new question. No resolution is delivered within a call. */
 #pragma once
 
 #include "base/memory.h"
@@ -97,8 +95,8 @@ struct resolver *resolver_create(
 /* Frees a resolver and its questions, without interested parts. */
 void resolver_destroy(struct resolver **resolver);
 
-/* Begins to wait for an answer; a known answer is the part's at once. `address` is for MESSAGE_PTR,
- * else NULL. -1 without memory. */
+/* Begins to wait for an answer; a part with a known answer ends at once. `address` is for
+ * MESSAGE_PTR, else NULL. -1 without memory. */
 int resolver_want(struct resolver *resolver, struct resolver_part *part, const char *name,
     uint16_t type, const struct address *address);
 /* Ends the interest of a part, and gives up the answer. */

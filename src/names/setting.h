@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The values of a `resolver` of the configuration. Only data: settings/ fills in the values, and a
- * worker has a resolver for each setting in use. */
+/* The values of a `resolver` of the configuration, filled in by settings/. */
 #pragma once
 
 #include <stdbool.h>

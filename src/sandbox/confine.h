@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two parts of the sandbox, Landlock and seccomp. Private to sandbox/. Each part reports the
- * support of the kernel, and restricts the calling process; a restriction cannot be undone. */
+/* The two parts of the sandbox, Landlock and seccomp, each with the support of the kernel, and the
+ * restriction of the calling process for good. Private to sandbox/. */
 #pragma once
 
 #include "base/log.h"
@@ -19,15 +19,13 @@ bool sandbox_landlock_holds_ports(const struct cycle *cycle);
 
 /* The filter of system calls (seccomp.c, or seccomp_none.c in a build without it). */
 const char *sandbox_seccomp_lacks(int *error);
-/* Writes the configuration's filter to the descriptor; -1 with errno. For a process that ends
- * then. */
+/* Writes the filter to the descriptor, in a process that ends then; -1 with errno. */
 int sandbox_seccomp_build(const struct cycle *cycle, int fd);
 
 /* Time in which a filter is made; a few ms are usual. Signals wait for its end. */
 #define SANDBOX_FILTER_MS 1000
 
-/* Makes the configuration's filter, kept with the configuration (filter.c). -1 with errno,
- * ETIMEDOUT at the time limit. */
+/* Makes and keeps the configuration's filter (filter.c). -1 with errno, ETIMEDOUT at the limit. */
 int sandbox_filter_prepare(struct cycle *cycle);
 /* Installs the filter, for all threads of the process; -1 with errno. */
 int sandbox_filter_enter(const struct cycle *cycle, struct log *log);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sandbox of workers: limits an attacker with control of a worker, by no_new_privs, Landlock
- * (paths, ports, signals) and a filter of system calls. Each worker enters the sandbox at the end
- * of its start, and can never leave. */
+ * (paths, ports, signals) and a filter of system calls, from the end of a worker's start on. */
 #pragma once
 
 #include "base/log.h"
@@ -9,12 +8,9 @@
 
 /* Checks that workers can have the configured sandbox; -1 after an emerg line. */
 int sandbox_check(const struct cycle *cycle, struct log *log);
-/* Checks the same, logs missing parts of the sandbox and the needs of protocols that are allowed,
- * and makes the filter of system calls. */
+/* Checks the same, logs missing parts and allowed needs, and makes the filter of system calls. */
 int sandbox_prepare(struct cycle *cycle, struct log *log);
-/* Narrows the configuration of a helper, the process's own, to the needs of asking for names:
- * `strict` where the system can. */
+/* Narrows the configuration of a helper to asking for names: `strict` where the system can. */
 void sandbox_narrow(struct cycle *cycle);
-/* Enters the sandbox, for good and with all later children; -1 after an emerg line where the
- * process must not go on. */
+/* Enters the sandbox, for good; -1 after an emerg line: the process must not go on. */
 int sandbox_enter(const struct cycle *cycle, struct log *log);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules of the filter of system calls, as data. Private to sandbox/.
- *
- * The kernel uses 32 bits of an int argument, but a filter gets 64 bits: a rule that denies must
- * compare only these 32. */
+/* The rules of the filter of system calls, as data. Private to sandbox/. The kernel uses 32 bits of
+ * an int argument, a filter gets 64 bits: a rule that denies must compare only these 32. */
 #pragma once
 
 #include "settings/needs.h"
@@ -43,8 +41,8 @@
 /* Calls with arguments, allowed or denied by the table of the rule. */
 struct rule {
     const char *const *calls;    /* up to NULL; names unknown to the architecture are passed over */
-    uint64_t with;               /* rights, of which one is needed; 0: none is */
-    uint64_t unless;             /* rights, of which none may be there */
+    uint64_t with;               /* rights, one of these is needed; 0: no right */
+    uint64_t unless;             /* rights that exclude the rule */
     struct scmp_arg_cmp when[2]; /* all hold; an `op` of 0 ends the conditions */
     unsigned arg;                /* is, besides, one of the values, unless there are none */
     unsigned value_n;

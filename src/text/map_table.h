@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tables of strings, compared without regard to case: whole strings, ends of names with a dot in
- * front, and beginnings of names with a dot at the end; and tables of texts, compared with case. A
- * string is found by a hash of all bytes.
- *
- * Only data: settings/ adds the keys while reading the configuration, and nothing changes a
- * table afterwards. Keys are lent and live as long as the table. */
+/* Tables of strings, found by a hash of all bytes: whole strings, ends of names with a dot in
+ * front, and beginnings of names with a dot at the end, in letters of either case; and texts with
+ * case. settings/ adds the keys, which are lent, and nothing changes a table afterwards. */
 #pragma once
 
 #include "base/arena.h"
@@ -39,11 +36,9 @@ struct map_table {
     uint32_t longest; /* bytes of the longest key */
 };
 
-/* Adds a key: 1; 0 where it is there already; -1 without memory. Memory is the C library's until
- * the table is finished. */
+/* Adds a key: 1; 0 for a present key; -1 without memory, the C library's until the finish. */
 int map_table_add(struct map_table *table, const char *key, size_t n, uint32_t text);
-/* Moves the table to the arena; -1 without memory. In either case the C library's memory is given
- * back. */
+/* Moves the table to the arena, -1 without memory, and frees the C library's memory. */
 int map_table_finish(struct map_table *table, struct arena *arena);
 /* Gives back the memory of an unfinished table. */
 void map_table_discard(struct map_table *table);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Regular expressions, of the library PCRE2, compiled while the configuration is read, and run
- * without JIT, because a worker's sandbox forbids new machine code. A match beyond the step limit
- * ends as a failure, so that no expression holds a worker up. regex_none.c stands for a build
- * without the library. */
+/* Regular expressions of PCRE2, compiled with the configuration, and run without JIT, because a
+ * worker's sandbox forbids new machine code. A match beyond the limit of steps fails, so that no
+ * expression blocks a worker. regex_none.c: a build without the library. */
 #pragma once
 
 #include "base/arena.h"
@@ -25,7 +24,7 @@ const struct regex *regex_compile(
 /* The number of captures with names, and the name of a capture. */
 unsigned regex_names(const struct regex *regex);
 const char *regex_name(const struct regex *regex, unsigned i);
-/* Runs the expression on a text: 1, with the captures in *captures and named[], lent like the text;
- * 0: no match; -1, after a line to the log, beyond the limits of steps or memory. */
+/* Matches a text: 1, with captures lent like the text; 0: no match; -1, after a log line, beyond
+ * the limits of steps or memory. */
 int regex_match(const struct regex *regex, struct fb_conn *conn, const char *p, size_t n,
     struct captures *captures, struct value named[REGEX_NAMES_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text with variables: $name, ${name}, and $1 to $9 for the captures of the session's last regular
+/* Text with variables: $name, ${name}, and $1 to $9 for captures of the session's last regular
  * expression. Made by settings/template.c. */
 #pragma once
 
@@ -30,16 +30,14 @@ struct captures {
 
 /* Whether the text is constant over sessions; *text is set then. */
 bool template_is_constant(const struct template *template, struct value *text);
-/* Makes the text for the session, lent until the session's end. Missing values are left out. -1
- * without memory. */
+/* Makes the text, lent until the session's end, without missing values. -1 without memory. */
 int template_value(struct fb_conn *conn, const struct template *template, struct value *out);
 /* Returns the value of one part. */
 struct value template_part_value(struct fb_conn *conn, const struct template_part *part);
 /* Sets the session's captures from now on, with the lifetime of the session. */
 void captures_set(struct fb_conn *conn, const struct captures *captures);
 
-/* The value of the variable of a map, a geo or a split_clients: constant, as of the
- * configuration. */
+/* The value of the variable of a map, a geo or a split_clients. */
 struct map_text {
     const char *p;
     uint32_t n;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A value of a session: text with the session's lifetime. The bytes belong to the session, or to a
- * longer-lived owner: the configuration, or the program. */
+/* A value of a session: text of the session's memory, of the configuration, or of the program. */
 #pragma once
 
 #include <stddef.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Variables: facts of a session, as text. The configuration names variables; a session works a
- * value out at the first use, and keeps the value until the session's end.
- *
- * Responsible for the memory of values and for a single evaluation. Never evaluates a variable
- * not named by a directive. Invariant: a used variable has an index from 1 to `used_n`, the
- * place in the values of every session. */
+ * value out at the first use, once, and keeps the value until its end. Never evaluates a variable
+ * not named by a directive. Invariant: a used variable has an index from 1 to `used_n`, the place
+ * in the values of every session. */
 #pragma once
 
 #include "base/arena.h"
@@ -29,17 +27,16 @@ struct template;
 /* Limit of nested computations of variables, as in nginx, because of the stack. */
 #define VARIABLE_DEPTH_MAX 100
 
-/* Writes the value at `p` and returns its end, for a log: at most VARIABLE_TEXT_MAX bytes of
- * printable ASCII, without quotes and backslashes. */
+/* Writes at most VARIABLE_TEXT_MAX bytes of printable ASCII, without quotes and backslashes, at
+ * `p`, and returns the end. */
 #define VARIABLE_TEXT_MAX 64
 typedef char *variable_text(struct fb_conn *conn, char *p);
 
 struct variable {
     RB_ENTRY(variable) node;
     const char *name;
-    /* Works the value out for a client, which is missing before: 0, or -1 without memory.
-     * VALUE_UNKNOWN: there is none yet, and it is asked for again. NULL: nothing has defined the
-     * variable. */
+    /* Works out the value, missing before, for a client: 0, or -1 without memory. VALUE_UNKNOWN:
+     * there is none yet, ask again later. NULL: an undefined variable. */
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value);
     variable_text *text;       /* NULL: it has no shorter way than `get` */
     const struct template *of; /* the only text behind the value; NULL: other inputs */
@@ -72,8 +69,8 @@ struct variable_row {
 
 /* variables_builtin.c: facts of every session; ends with a row without a name. */
 extern const struct variable_row variables_builtin[];
-/* Returns the variable of the name, in letters of either case, and adds a missing variable: with
- * the row's getter, or with none. NULL without memory. */
+/* Finds the variable, in letters of either case, or adds it with the row's getter, if any. NULL
+ * without memory. */
 struct variable *variables_add(
     struct variables *variables, struct arena *arena, const char *name, size_t n);
 /* Gives the variable a place in the values of sessions; `where` is remembered at the first use. */
@@ -82,16 +79,15 @@ void variables_use(
 /* Returns the next variable by name, or the first where `variable` is NULL; NULL: no more. */
 struct variable *variables_next(struct variables *variables, struct variable *variable);
 
-/* Returns the value in the connection's session. Missing without memory, and then the client has
- * been failed: no client passes a limit whose key cannot be worked out. Missing, and logged, at a
- * depth of VARIABLE_DEPTH_MAX nested computations. */
+/* Returns the value in the connection's session. Missing without memory, and then the client is
+ * failed: no client passes a limit without a key. Missing, and logged, beyond
+ * VARIABLE_DEPTH_MAX. */
 const struct value *variable_value(struct fb_conn *conn, const struct variable *variable);
-/* Sets the value, for the session's lifetime; the bytes must last as long. An unused variable is
- * left. 0, or -1 without memory. */
+/* Sets the value of a used variable, with bytes of the session's lifetime; -1 without memory. */
 int variable_set(struct fb_conn *conn, const struct variable *variable, struct value value);
 
-/* The value of a protocol's variable: found in sessions of the protocol, while the protocol has the
- * client. The variable's `arg` is the protocol, and `number` the place in the protocol's table. */
+/* The value of a protocol's variable, found while the protocol has the client. `arg` is the
+ * protocol, and `number` the place in the protocol's table. */
 int variables_protocol_get(
     struct fb_conn *conn, const struct variable *variable, struct value *value);
 /* Whether the variable belongs to the server's protocol. */
@@ -104,6 +100,5 @@ int value_printf(struct fb_conn *conn, struct value *value, const char *format, 
 int value_copy(struct fb_conn *conn, struct value *value, const char *p, size_t n);
 /* Sets the value to the text of an address, without the port. */
 int value_address(struct fb_conn *conn, struct value *value, const struct address *address);
-/* Sets the value to the port, or to an empty text: for a unix socket, and for a client whose proxy
- * reports port 0. */
+/* Sets the value to the port, or to an empty text for port 0 and a unix socket. */
 int value_port(struct fb_conn *conn, struct value *value, const struct address *address);
