@@ -59,7 +59,6 @@ struct conf_source {
 };
 
 void conf_source_init(struct conf_source *source, struct arena *arena, struct conf_report *report);
-
 /* Parses the file's text up to the first mistake; `unit` is "file" or "parameter". Private to
  * conf/. NULL, after a report, without memory. */
 struct conf_block *conf_parse(
@@ -68,12 +67,10 @@ struct conf_block *conf_parse(
  * NULL: the file could not be read. `from` is the word with the name, or NULL: the main file. */
 struct conf_block *conf_parse_file(
     struct conf_source *source, const char *path, const struct conf_word *from);
-
 /* Parses a copy of a text, named `name` in messages. NULL, after a report, for a text too large or
  * without memory. */
 struct conf_block *conf_parse_text(
     struct conf_source *source, const char *name, const char *text, size_t size);
-
 /* Reads the files of an "include" in the order of names: `word` is the argument, `pattern` an
  * absolute path or glob. Calls `each`, which returns -1 after a report, with the directives of each
  * file. Mistakes are a missing path without wildcards, a file that includes itself, and a depth
@@ -81,6 +78,5 @@ struct conf_block *conf_parse_text(
  * single report. Returns 0, or -1 after a report. */
 int conf_include(struct conf_source *source, const struct conf_word *word, const char *pattern,
     int (*each)(void *arg, struct conf_block *block), void *arg);
-
 /* Every file's name and text, as `-T` shows them; a file read twice is shown once. */
 void conf_dump(const struct conf_source *source, FILE *out);

@@ -28,6 +28,5 @@ struct lexer {
 
 void lexer_init(struct lexer *lexer, struct conf_source *source, const struct conf_file *file,
     const char *unit);
-
 /* Reads the next token; *word gets the place and, if the token is a word, the text. */
 enum lexer_token lexer_next(struct lexer *lexer, struct conf_word *word);

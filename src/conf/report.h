@@ -37,9 +37,7 @@ struct conf_report {
 
 /* `arena` NULL: mistakes are only counted. */
 void report_init(struct conf_report *report, struct arena *arena);
-
-/* Adds "message in FILE:LINE:COLUMN" and marks the word; `word` NULL: the message alone. Returns
- * -1. */
+/* Adds "message in FILE:LINE:COLUMN", and marks the word, if any. Returns -1. */
 int report_error(struct conf_report *report, const struct conf_word *word, const char *format, ...)
     PRINTF_FORMAT(3, 4);
 /* Notes that the last error may be temporary: an unresolved name. */
@@ -48,11 +46,9 @@ void report_warn(struct conf_report *report, const struct conf_word *word, const
     PRINTF_FORMAT(3, 4);
 void report_notice(struct conf_report *report, const struct conf_word *word, const char *format,
     ...) PRINTF_FORMAT(3, 4);
-
 /* Writes all messages to the log in the order of finding, each with its excerpt to the descriptor
  * `excerpts`, unless -1. Diagnostics get errors and warnings at any level of the log. */
 void report_show(const struct conf_report *report, struct log *log, int excerpts);
-
 /* A word's place, for lines that a log writes when the configuration is put to use. */
 struct report_place {
     struct log_place place;
@@ -66,7 +62,6 @@ const struct log_place *report_place_init(
     struct report_place *place, const struct conf_word *word, struct arena *arena);
 /* Writes the word's line and the mark to the descriptor, unless -1. */
 void report_show_excerpt(const struct report_place *place, int excerpts);
-
 /* A search for the name meant by a misspelt word, which begins with the word alone. */
 struct nearest {
     const char *word;

@@ -16,7 +16,6 @@
 
 /* Whether there is anything in the word to be replaced. */
 bool substitute_finds(const struct conf_word *word);
-
 /* Replaces the variables of a word by their values, plain text: the result stays one word, and its
  * `plain` marks the values. `environment` ends with NULL. -1 after a report. */
 int substitute_variables(struct conf_source *source, const struct conf_word *word,

@@ -21,7 +21,6 @@
 extern const struct relink_call checked_calls[];
 extern const fb_protocol *(*const checked_protocol_wrapper)(
     struct arena *arena, const fb_protocol *);
-
 /* The rights that protocols can ask for. */
 #define MODULE_NEEDS                                                                               \
     (FB_NEEDS_EXEC | FB_NEEDS_CODE | FB_NEEDS_NAMES | FB_NEEDS_UDP | FB_NEEDS_LISTEN |             \
@@ -43,7 +42,6 @@ struct module {
 
 /* The modules of one configuration; the last loaded first. */
 SLIST_HEAD(modules, module);
-
 /* Loads a file and adds the module to the list; code and variables are this load's alone. NULL with
  * the reason in `text`, to follow the name of the module; errno is 0 unless opening failed. */
 struct module *module_load(
@@ -54,7 +52,6 @@ const fb_protocol *module_debug(
     struct arena *arena, const fb_protocol *copy, const fb_protocol *original);
 /* Unloads the first module of the list. Nothing may use its protocol any more. */
 void module_unload(struct modules *modules);
-
 /* Writes a text about a module, and returns it. */
 const char *module_text(char text[MODULE_TEXT], const char *format, ...) PRINTF_FORMAT(2, 3);
 /* Checks the descriptor of a protocol of any version. Returns NULL, or `text` with the reason. */

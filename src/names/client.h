@@ -37,7 +37,6 @@ struct names_reply {
 };
 
 typedef void names_client_replied(void *arg, const struct names_reply *reply);
-
 /* Whether this build has the library. */
 bool names_client_built(void);
 /* Makes a client of the servers "address:port,...", or (NULL) of the system's. Files and random
@@ -46,7 +45,6 @@ struct names_client *names_client_create(
     struct loop *loop, const char *servers, unsigned sockets, names_client_replied *replied);
 /* Ends all questions without a reply. */
 void names_client_destroy(struct names_client **client);
-
 /* Returns the milliseconds until a question can be asked. A question that was taken back, `again`,
  * may use another's socket, as a repetition may. */
 uint64_t names_client_room_ms(struct names_client *client, bool again);

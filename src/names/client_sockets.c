@@ -27,32 +27,58 @@ static ares_socket_t handle_of_socket(const struct client_socket *socket)
     return (ares_socket_t)(socket - socket->client->places);
 }
 
+static void run_port_read(struct loop *loop, struct source *source);
+static void run_port_write(struct loop *loop, struct source *source);
+
+static bool is_stream(const struct client_port *port)
+{
+    return port->socket->stream == port;
+}
+
 /* A simulated kernel has operations of its own; any other mechanism's are for connections. NULL
  * with errno. */
-static struct source *create_source(struct names_client *client, const struct source_ops *ops)
+static struct client_port *create_port(struct client_socket *socket)
 {
-    struct loop *loop = client->loop;
+    struct loop *loop = socket->client->loop;
     bool simulated = loop->mechanism->self != NULL;
-    struct source *source = source_get(&loop->sources);
+    struct client_port *port = malloc(sizeof(*port));
+    struct source *source = port != NULL ? source_get(&loop->sources) : NULL;
 
     if (source == NULL) {
+        free(port);
         errno = EMFILE;
         return NULL;
     }
+    *port = (struct client_port) {
+        .ops.run = { [EVENT_READ] = run_port_read, [EVENT_WRITE] = run_port_write },
+        .socket = socket,
+        .source = source,
+    };
     source->io = simulated ? loop->mechanism->io : &io_socket;
     source->io_state = simulated ? loop->mechanism_state : NULL;
     source->level = true;
-    source->ops = ops;
+    source->ops = &port->ops;
     source->fd = -1;
-    client->socket_n++;
-    return source;
+    socket->client->socket_n++;
+    return port;
 }
 
-static void close_client_source(struct names_client *client, struct source *source)
+static void close_port(struct client_port *port)
 {
+    struct names_client *client = port->socket->client;
+
     assert(client->socket_n > 0);
-    source_close(client->loop, source, false);
+    if (is_stream(port))
+        port->socket->stream = NULL;
+    else
+        TAILQ_REMOVE(&client->ports, port, link);
+    if (port->asked != NULL)
+        LIST_REMOVE(port, own);
+    if (client->reading == port)
+        client->reading = NULL;
+    source_close(client->loop, port->source, false);
     client->socket_n--;
+    free(port);
 }
 
 static ssize_t fail_operation(struct io_result result)
@@ -72,17 +98,6 @@ static int watch_server(struct names_client *client, struct source *source, bool
 
 /* ---- Ports ---- */
 
-static void close_port(struct names_client *client, struct client_port *port)
-{
-    TAILQ_REMOVE(&client->ports, port, link);
-    if (port->asked != NULL)
-        LIST_REMOVE(port, own);
-    if (client->reading == port)
-        client->reading = NULL;
-    close_client_source(client, port->source);
-    free(port);
-}
-
 static uint64_t age_of(const struct names_client *client, const struct client_port *port)
 {
     return client->loop->clock.mono_ms - port->opened_ms;
@@ -91,7 +106,7 @@ static uint64_t age_of(const struct names_client *client, const struct client_po
 void client_sockets_end(struct client_asked *asked)
 {
     while (!LIST_EMPTY(&asked->ports))
-        close_port(asked->client, LIST_FIRST(&asked->ports));
+        close_port(LIST_FIRST(&asked->ports));
 }
 
 /* Finds the question of a datagram: a question being asked, or sent before, or, of a search list,
@@ -117,7 +132,7 @@ static bool make_socket_room(struct names_client *client)
     if (client->socket_n < client->socket_most)
         return true;
     if (oldest != NULL)
-        close_port(client, oldest);
+        close_port(oldest);
     return oldest != NULL;
 }
 
@@ -173,70 +188,68 @@ static bool is_sent(struct names_client *client)
     return make_socket_room(client);
 }
 
-static void run_port(struct loop *loop, struct source *source);
-
-static struct client_port *open_client_port(struct client_socket *socket, const uint8_t *id)
+static int connect_port(struct client_port *port, bool datagrams)
 {
-    static const struct source_ops ops = { .run = { [EVENT_READ] = run_port } };
+    struct io_connect options = { .datagrams = datagrams };
+    struct io_result result = port->source->io->connect(
+        port->source, (const struct sockaddr *)&port->socket->peer, port->socket->peer_n, &options);
+
+    if (result.status == IO_DONE)
+        return 0;
+    errno = result.status == IO_FAILED ? result.error : datagrams ? EWOULDBLOCK : EINPROGRESS;
+    return -1;
+}
+
+static struct client_port *open_datagram_port(struct client_socket *socket, const uint8_t *id)
+{
     struct names_client *client = socket->client;
-    struct io_connect options = { .datagrams = true };
-    struct client_port *port = malloc(sizeof(*port));
-    struct io_result result;
+    struct client_port *port = create_port(socket);
 
     if (port == NULL)
         return NULL;
-    *port = (struct client_port) { .ops = ops, .socket = socket, .id = { id[0], id[1] } };
-    port->source = create_source(client, &port->ops);
-    if (port->source == NULL) {
-        free(port);
-        return NULL;
-    }
+    memcpy(port->id, id, sizeof(port->id));
     port->asked = question_of(client, id);
     if (port->asked != NULL)
         LIST_INSERT_HEAD(&port->asked->ports, port, own);
     port->opened_ms = client->loop->clock.mono_ms;
     TAILQ_INSERT_TAIL(&client->ports, port, link);
-    result = port->source->io->connect(
-        port->source, (const struct sockaddr *)&socket->peer, socket->peer_n, &options);
-    if (result.status != IO_DONE)
-        fail_operation(result);
-    else if (watch_server(client, port->source, true, false) == 0)
+    if (connect_port(port, true) == 0 && watch_server(client, port->source, true, false) == 0)
         return port;
-    close_port(client, port);
+    close_port(port);
     return NULL;
 }
 
 static ssize_t send_datagram(struct client_socket *socket, const struct iovec *pieces, int n)
 {
-    struct names_client *client = socket->client;
     struct client_port *port;
     struct io_result result;
 
     assert(n > 0 && pieces[0].iov_len >= sizeof(port->id));
-    if (!is_sent(client))
+    if (!is_sent(socket->client))
         return (ssize_t)pieces[0].iov_len;
-    port = open_client_port(socket, pieces[0].iov_base);
+    port = open_datagram_port(socket, pieces[0].iov_base);
     if (port == NULL)
         return -1;
     result = port->source->io->send(port->source, pieces, n);
     if (result.status == IO_DONE)
         return (ssize_t)result.n;
-    close_port(client, port);
+    close_port(port);
     return fail_operation(result);
 }
 
-/* Receives a datagram, perhaps the reply to the port's question. */
-static ssize_t receive_datagram(struct client_port *port, void *p, size_t n)
+/* Receives from a connection, or a datagram, perhaps the reply to the port's question. */
+static ssize_t receive_from(struct client_port *port, void *p, size_t n)
 {
     for (int i = 0; i < READS_A_TURN; i++) {
         struct io_span span = { p, n };
         struct io_result result = port->source->io->recv(port->source, &span);
+        bool at_end = result.status == IO_EOF;
 
-        port->drained = result.status != IO_DONE && result.status != IO_EOF;
+        port->drained = result.status != IO_DONE && (!at_end || is_stream(port));
         if (port->drained)
-            return fail_operation(result);
-        if (result.status == IO_EOF || span.n < sizeof(port->id) ||
-            memcmp(span.p, port->id, sizeof(port->id)) != 0)
+            return at_end ? 0 : fail_operation(result);
+        if (!is_stream(port) && (at_end || span.n < sizeof(port->id) ||
+                                    memcmp(span.p, port->id, sizeof(port->id)) != 0))
             continue;
         if (span.p != p)
             memcpy(p, span.p, span.n);
@@ -246,53 +259,37 @@ static ssize_t receive_datagram(struct client_port *port, void *p, size_t n)
     return -1;
 }
 
-/* The library may close the port, and open more. */
-static void run_port(struct loop *loop, struct source *source)
+static struct client_port *port_of_source(struct source *source)
 {
-    struct client_port *port =
-        container_of((struct source_ops *)source->ops, struct client_port, ops);
+    return container_of((struct source_ops *)source->ops, struct client_port, ops);
+}
+
+/* The library may close the port, and open more. The simulated kernel gives one edge for all data
+ * of a connection. */
+static void run_port_read(struct loop *loop, struct source *source)
+{
+    struct client_port *port = port_of_source(source);
     struct names_client *client = port->socket->client;
+    ares_socket_t handle = handle_of_socket(port->socket);
+    bool again = is_stream(port);
 
     CHECK_KIND(client, CLIENT_KIND);
     source->events[EVENT_READ].ready = false;
-    port->drained = true; /* if it is not even asked */
     client->reading = port;
-    ares_process_fd(client->channel, handle_of_socket(port->socket), ARES_SOCKET_BAD);
+    for (int i = 0; i < READS_A_TURN && client->reading == port && (i == 0 || again); i++) {
+        port->drained = true; /* if it is not even asked */
+        ares_process_fd(client->channel, handle, ARES_SOCKET_BAD);
+        again = again && client->reading == port && !port->drained;
+    }
     if (client->reading == port && !port->drained && source->events[EVENT_READ].armed)
         loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
     client->reading = NULL;
     names_client_asked(client);
 }
 
-/* ---- Connections ---- */
-
-/* The library may close the socket, and reopen the place. The simulated kernel gives one edge for
- * all data. */
-static void run_stream_read(struct loop *loop, struct source *source)
+static void run_port_write(struct loop *loop, struct source *source)
 {
-    struct client_socket *socket =
-        container_of((struct source_ops *)source->ops, struct client_socket, ops);
-    struct names_client *client = socket->client;
-    ares_socket_t handle = handle_of_socket(socket);
-    uint32_t serial = socket->serial;
-    int i = 0;
-
-    CHECK_KIND(client, CLIENT_KIND);
-    source->events[EVENT_READ].ready = false;
-    do {
-        socket->drained = true; /* if it is not even asked */
-        ares_process_fd(client->channel, handle, ARES_SOCKET_BAD);
-    } while (socket->source == source && socket->serial == serial && !socket->drained &&
-             ++i < READS_A_TURN);
-    if (i == READS_A_TURN && source->events[EVENT_READ].armed)
-        loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
-    names_client_asked(client);
-}
-
-static void run_stream_write(struct loop *loop, struct source *source)
-{
-    struct client_socket *socket =
-        container_of((struct source_ops *)source->ops, struct client_socket, ops);
+    const struct client_socket *socket = port_of_source(source)->socket;
     struct names_client *client = socket->client;
 
     (void)loop;
@@ -302,40 +299,10 @@ static void run_stream_write(struct loop *loop, struct source *source)
     names_client_asked(client);
 }
 
-static int connect_stream(struct client_socket *socket)
-{
-    struct io_connect options = { .datagrams = false };
-    struct io_result result = socket->source->io->connect(
-        socket->source, (const struct sockaddr *)&socket->peer, socket->peer_n, &options);
-
-    if (result.status == IO_DONE)
-        return 0;
-    errno = result.status == IO_FAILED ? result.error : EINPROGRESS;
-    return -1;
-}
-
-static ssize_t receive_stream(struct client_socket *socket, void *p, size_t n)
-{
-    struct io_span span = { p, n };
-    struct io_result result = socket->source->io->recv(socket->source, &span);
-
-    socket->drained = result.status != IO_DONE;
-    if (result.status == IO_EOF)
-        return 0;
-    if (result.status != IO_DONE)
-        return fail_operation(result);
-    if (span.p != p)
-        memcpy(p, span.p, span.n);
-    return (ssize_t)span.n;
-}
-
 /* ---- The library's calls ---- */
 
 static ares_socket_t open_socket(int family, int type, int protocol, void *arg)
 {
-    static const struct source_ops ops = {
-        .run = { [EVENT_READ] = run_stream_read, [EVENT_WRITE] = run_stream_write }
-    };
     struct names_client *client = arg;
     struct client_socket *socket = client->places, *end = socket + CLIENT_PLACES;
 
@@ -348,15 +315,10 @@ static ares_socket_t open_socket(int family, int type, int protocol, void *arg)
         errno = EMFILE;
         return ARES_SOCKET_BAD;
     }
-    socket->ops = ops;
-    if (type != SOCK_DGRAM) {
-        socket->source = create_source(client, &socket->ops);
-        if (socket->source == NULL)
-            return ARES_SOCKET_BAD;
-    }
-    socket->in_use = true;
     socket->client = client;
-    socket->serial++;
+    if (type != SOCK_DGRAM && (socket->stream = create_port(socket)) == NULL)
+        return ARES_SOCKET_BAD;
+    socket->in_use = true;
     return handle_of_socket(socket);
 }
 
@@ -368,10 +330,9 @@ static int close_socket(ares_socket_t handle, void *arg)
 
     TAILQ_FOREACH_SAFE (port, &client->ports, link, next)
         if (port->socket == socket)
-            close_port(client, port);
-    if (socket->source != NULL)
-        close_client_source(client, socket->source);
-    socket->source = NULL;
+            close_port(port);
+    if (socket->stream != NULL)
+        close_port(socket->stream);
     socket->in_use = false;
     return 0;
 }
@@ -384,7 +345,7 @@ static int connect_socket(
     assert(length <= sizeof(socket->peer));
     memcpy(&socket->peer, address, length);
     socket->peer_n = length;
-    return socket->source != NULL ? connect_stream(socket) : 0;
+    return socket->stream != NULL ? connect_port(socket->stream, false) : 0;
 }
 
 static ares_ssize_t receive_any(ares_socket_t handle, void *p, size_t n, int flags,
@@ -395,10 +356,10 @@ static ares_ssize_t receive_any(ares_socket_t handle, void *p, size_t n, int fla
     ssize_t result = -1;
 
     (void)flags;
-    if (socket->source != NULL)
-        result = receive_stream(socket, p, n);
+    if (socket->stream != NULL)
+        result = receive_from(socket->stream, p, n);
     else if (client->reading != NULL && client->reading->socket == socket)
-        result = receive_datagram(client->reading, p, n);
+        result = receive_from(client->reading, p, n);
     else
         errno = EWOULDBLOCK;
     if (result > 0 && from != NULL && *from_n >= socket->peer_n) {
@@ -413,19 +374,19 @@ static ares_ssize_t send_any(ares_socket_t handle, const struct iovec *pieces, i
     struct client_socket *socket = socket_of(arg, handle);
     struct io_result result;
 
-    if (socket->source == NULL)
+    if (socket->stream == NULL)
         return (ares_ssize_t)send_datagram(socket, pieces, n);
-    result = socket->source->io->send(socket->source, pieces, n);
+    result = socket->stream->source->io->send(socket->stream->source, pieces, n);
     return result.status == IO_DONE ? (ares_ssize_t)result.n : (ares_ssize_t)fail_operation(result);
 }
 
 void client_sockets_changed(void *arg, ares_socket_t handle, int readable, int writable)
 {
     struct names_client *client = arg;
-    struct source *source = socket_of(client, handle)->source;
+    struct client_port *stream = socket_of(client, handle)->stream;
 
-    if (source != NULL && source->fd != -1)
-        watch_server(client, source, readable != 0, writable != 0);
+    if (stream != NULL && stream->source->fd != -1)
+        watch_server(client, stream->source, readable != 0, writable != 0);
 }
 
 /* ---- The library's time-outs ---- */

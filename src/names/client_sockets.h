@@ -18,27 +18,25 @@
 
 /* A socket as the library has it. */
 struct client_socket {
-    struct source_ops ops; /* the source's, which lead to the struct */
     struct names_client *client;
-    struct source *source; /* a connection's; NULL: there are ports */
-    uint32_t serial;       /* changes with each use of the place */
+    struct client_port *stream; /* the connection; NULL: there are ports of datagrams */
     bool in_use;
-    bool drained; /* the latest recv has found nothing */
     socklen_t peer_n;
     struct sockaddr_storage peer;
 };
 
-/* The socket of a datagram, and of the reply. */
+/* A connection, or the socket of a datagram and of the reply. */
 struct client_port {
+    struct source_ops ops; /* the source's, which lead to the struct */
+    struct client_socket *socket;
+    struct source *source;
+    bool drained; /* the latest recv has found nothing */
+    /* of a datagram */
     TAILQ_ENTRY(client_port) link;
     LIST_ENTRY(client_port) own; /* in the question's list */
     struct client_asked *asked;  /* NULL: the question is not known, or has ended */
-    struct source_ops ops;
-    struct client_socket *socket;
-    struct source *source;
     uint64_t opened_ms;
     uint8_t id[2]; /* the question's number, as messages have it */
-    bool drained;
 };
 
 /* A question that the library has. */
@@ -54,8 +52,8 @@ struct names_client {
     ares_channel channel;
     names_client_replied *replied;
     struct timer timer;              /* the library's */
-    TAILQ_HEAD(, client_port) ports; /* the oldest first */
-    struct client_port *reading;     /* the port for the library to receive from */
+    TAILQ_HEAD(, client_port) ports; /* of datagrams, the oldest first */
+    struct client_port *reading;     /* the port that the library receives from */
     struct client_asked *asking;     /* within names_client_ask() */
     unsigned socket_n, socket_most;  /* connections and ports */
     unsigned asked_n;                /* questions that the library has */

@@ -63,7 +63,6 @@ const char *message_why(enum message_status status);
 /* Whether the text can be asked for: labels of 1 to 63 printable characters, 253 in all, perhaps
  * with a dot at the end. */
 int message_is_name(const char *text);
-
 /* A kept answer: the records of a message in a single piece of memory. Constant, and shared by
  * askers and the cache, until the last holder drops it. */
 struct names_answer {

@@ -11,15 +11,12 @@ struct fb_worker;
 
 #define NAMES_KIND KIND('N', 'a', 'm', 'e')
 #define RESOLUTION_KIND KIND('R', 's', 'l', 'n')
-
 /* Sockets of all resolvers of a worker. */
 #define NAMES_SOCKETS 512
 
 typedef void names_resolved(struct fb_worker *handle, const fb_names *names, void *arg);
-
 /* Resolutions of one owner. */
 LIST_HEAD(names_owned, fb_resolution);
-
 struct fb_resolution {
     unsigned kind;
     struct resolver *resolver;
@@ -39,7 +36,6 @@ struct fb_resolution {
 };
 
 TAILQ_HEAD(names_list, fb_resolution);
-
 struct names {
     unsigned kind;
     struct resolver_host host; /* the source stands for due resolutions, too */
@@ -63,7 +59,6 @@ void names_end(struct names *names);
 void names_destroy(struct names **names);
 /* Slots of the loop for the resolvers; 0: no resolver to make. */
 unsigned names_slots(const struct names_setting *settings, unsigned users);
-
 /* A question of a protocol, or (without a handle) of the daemon itself. */
 struct names_query {
     struct fb_worker *handle;
@@ -84,11 +79,9 @@ struct fb_resolution *names_resolve(
 void names_cancel(struct fb_resolution *resolution);
 /* Cancels all of an owner. */
 void names_cancel_owned(struct names_owned *owned);
-
 /* resolution.c: the end of a part, a due delivery, and the end with the worker. */
 void resolution_part_ended(struct resolver_part *part);
 void resolution_deliver(struct names *names, struct fb_resolution *resolution);
 void resolution_give_up(struct fb_resolution *resolution);
-
 /* Asserts what holds between two calls. */
 void names_check(const struct names *names);

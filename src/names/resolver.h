@@ -73,7 +73,6 @@ struct resolver_question {
 };
 
 RB_HEAD(resolver_questions, resolver_question);
-
 struct resolver {
     unsigned kind;
     const struct resolver_host *host;
@@ -94,7 +93,6 @@ struct resolver *resolver_create(
     const struct resolver_host *host, const struct names_setting *setting, unsigned sockets);
 /* Frees a resolver and its questions, without interested parts. */
 void resolver_destroy(struct resolver **resolver);
-
 /* Begins to wait for an answer; a part with a known answer ends at once. `address` is for
  * MESSAGE_PTR, else NULL. -1 without memory. */
 int resolver_want(struct resolver *resolver, struct resolver_part *part, const char *name,

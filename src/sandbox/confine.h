@@ -10,10 +10,8 @@
 const char *sandbox_landlock_lacks(int *error);
 /* Restricts the calling thread and all children; -1 with errno. Unopenable paths are logged. */
 int sandbox_landlock_enter(const struct cycle *cycle, struct log *log);
-
 /* Whether the kernel's Landlock will deny connections to ports absent from the configuration. */
 bool sandbox_landlock_holds_ports(const struct cycle *cycle);
-
 /* Stands in a filter for the pid of the installing process; no process has the number. */
 #define SANDBOX_OWN_PID 0x7ff0f1d5u
 
@@ -21,7 +19,6 @@ bool sandbox_landlock_holds_ports(const struct cycle *cycle);
 const char *sandbox_seccomp_lacks(int *error);
 /* Writes the filter to the descriptor, in a process that ends then; -1 with errno. */
 int sandbox_seccomp_build(const struct cycle *cycle, int fd);
-
 /* Time in which a filter is made; a few ms are usual. Signals wait for its end. */
 #define SANDBOX_FILTER_MS 1000
 

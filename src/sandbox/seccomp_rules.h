@@ -15,7 +15,6 @@
 #define RIGHT_CLONES (UINT64_C(1) << 51) /* the runtime of the build starts processes */
 /* a protocol of an older SDK cannot declare needs, so no need is denied */
 #define RIGHT_OPEN (UINT64_C(1) << 52)
-
 /* With one of these, protocols or their libraries may have own sockets; or connect anywhere. */
 #define RIGHTS_OF_SOCKETS                                                                          \
     (FB_NEEDS_UDP | FB_NEEDS_CONNECT | FB_NEEDS_NAMES | FB_NEEDS_LISTEN | FB_NEEDS_EXEC |          \

@@ -22,7 +22,6 @@ struct fb_map {
 
 /* A worker: makes the handles of all maps among these open zones. */
 void settings_open_maps(struct zones *zones, struct slot_id id);
-
 /* Finds the place of a mistake: the directive that is being set, unless a default is; else the
  * named directive, if written; else the block. */
 const struct conf_word *settings_place(const struct fb_conf *conf, const char *directive);

@@ -24,7 +24,6 @@ struct check_progress {
 void check_progress_enter(struct check_progress *progress, const struct conf_word *word,
     const char *when, const char *who_format, ...) PRINTF_FORMAT(4, 5);
 void check_progress_leave(struct check_progress *progress);
-
 struct answers;
 
 enum answers_kind {
@@ -40,7 +39,6 @@ struct answers *check_answers_create(void);
 /* Children forked from now on do not share the memory. */
 void check_answers_keep_private(struct answers *answers);
 void check_answers_destroy(struct answers **answers);
-
 /* Notes the answer to a question; false where there is no room. */
 bool check_answers_add(struct answers *answers, enum answers_kind kind, const char *question,
     const void *answer, size_t n);

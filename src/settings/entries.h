@@ -31,7 +31,6 @@ struct entries {
 int entries_read(struct entries *entries);
 /* Whether the entry has n arguments; if not, after a report. */
 bool entries_have(struct entries *entries, const struct conf_directive *entry, unsigned n);
-
 /* Makes an arena for what lasts no longer than the reading; NULL after a report. */
 struct arena *entries_arena(struct apply *apply);
 /* Returns the text with the lifetime of the configuration. */

@@ -51,7 +51,6 @@ void **feature_make_confs(struct apply *apply);
 void **feature_make_values(struct apply *apply);
 /* Makes the list of the variables of all features, and of others; NULL after a report. */
 const struct variable_row *const *feature_variables(struct apply *apply);
-
 /* Makes the server run the handler, after all handlers of earlier phases and of the same. */
 int feature_add_handler(struct apply *apply, struct server *server, enum stream_phase phase,
     unsigned (*run)(struct fb_conn *conn, const void *arg), const void *arg);

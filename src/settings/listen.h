@@ -34,6 +34,5 @@ struct listen_address {
 };
 
 int listen_set(struct apply *apply, const struct conf_directive *directive, void *field);
-
 /* Makes the cycle's listeners of the `listen` directives of all servers (ports.c). */
 void ports_build(struct apply *apply, struct scope *stream);

@@ -16,7 +16,6 @@ void rows_report_unknown(struct apply *apply, const struct conf_directive *direc
  * begins with the name of a directive of this context; returns whether so. */
 bool rows_is_unterminated(
     struct apply *apply, const struct conf_directive *directive, unsigned arg);
-
 /* Places of words of HAProxy's configuration (haproxy_words.def). */
 enum haproxy_place { HAPROXY_DIRECTIVE, HAPROXY_SERVER, HAPROXY_CHECK };
 

@@ -42,6 +42,5 @@ int map_table_add(struct map_table *table, const char *key, size_t n, uint32_t t
 int map_table_finish(struct map_table *table, struct arena *arena);
 /* Gives back the memory of an unfinished table. */
 void map_table_discard(struct map_table *table);
-
 /* Returns the text of the longest fitting key, or MAP_NONE. */
 uint32_t map_table_find(const struct map_table *table, const char *p, size_t n);

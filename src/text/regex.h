@@ -11,7 +11,6 @@
 
 #define REGEX_ERROR_TEXT 160
 #define REGEX_NAMES_MAX 32 /* named captures of one expression */
-
 /* Limits of steps and memory of a match. */
 #define REGEX_STEPS_MOST 50000
 #define REGEX_KIB_MOST 4096

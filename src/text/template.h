@@ -36,7 +36,6 @@ int template_value(struct fb_conn *conn, const struct template *template, struct
 struct value template_part_value(struct fb_conn *conn, const struct template_part *part);
 /* Sets the session's captures from now on, with the lifetime of the session. */
 void captures_set(struct fb_conn *conn, const struct captures *captures);
-
 /* The value of the variable of a map, a geo or a split_clients. */
 struct map_text {
     const char *p;

@@ -23,7 +23,6 @@ struct template;
 #define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
 #define VARIABLE_COUNTED 4u    /* a use makes workers number clients consecutively */
 #define VARIABLE_FIRST_BYTE 8u /* a use has protocols tell of the first byte of servers */
-
 /* Limit of nested computations of variables, as in nginx, because of the stack. */
 #define VARIABLE_DEPTH_MAX 100
 
@@ -31,7 +30,6 @@ struct template;
  * `p`, and returns the end. */
 #define VARIABLE_TEXT_MAX 64
 typedef char *variable_text(struct fb_conn *conn, char *p);
-
 struct variable {
     RB_ENTRY(variable) node;
     const char *name;
@@ -78,21 +76,18 @@ void variables_use(
     struct variables *variables, struct variable *variable, const struct conf_word *where);
 /* Returns the next variable by name, or the first where `variable` is NULL; NULL: no more. */
 struct variable *variables_next(struct variables *variables, struct variable *variable);
-
 /* Returns the value in the connection's session. Missing without memory, and then the client is
  * failed: no client passes a limit without a key. Missing, and logged, beyond
  * VARIABLE_DEPTH_MAX. */
 const struct value *variable_value(struct fb_conn *conn, const struct variable *variable);
 /* Sets the value of a used variable, with bytes of the session's lifetime; -1 without memory. */
 int variable_set(struct fb_conn *conn, const struct variable *variable, struct value value);
-
 /* The value of a protocol's variable, found while the protocol has the client. `arg` is the
  * protocol, and `number` the place in the protocol's table. */
 int variables_protocol_get(
     struct fb_conn *conn, const struct variable *variable, struct value *value);
 /* Whether the variable belongs to the server's protocol. */
 bool variables_protocol_has(const struct server *server, const struct variable *variable);
-
 /* Sets the value to a text of the session's memory: 0, or -1 without memory. */
 int value_printf(struct fb_conn *conn, struct value *value, const char *format, ...)
     PRINTF_FORMAT(3, 4);
