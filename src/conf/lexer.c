@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cuts a text into words. A word ends at white space, ";" or "{", and at nothing else: "}" and "#"
- * within a word belong to it, as they do in nginx, so that "a}" is a word and " }" is not. */
+/* Cuts a text into words, which end at white space, ";" or "{" alone: "}" and "#" within a word
+ * belong to the word, as in nginx, so that "a}" is a word and " }" is not. */
 #include "conf/lexer.h"
 
 #include "conf/report.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Suggests the correct name for a misspelt word: the candidate with the smallest edit distance.
- * Suggests nothing when no candidate is similar enough. */
+/* Suggests the name with the smallest edit distance to a misspelt word, if similar enough. */
 #include "conf/report.h"
 
 #include <assert.h>
@@ -13,8 +12,7 @@ static unsigned least_of(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* How many bytes must be inserted, removed, changed or swapped with their neighbour to make one
- * word of the other (the optimal string alignment distance). */
+/* The optimal string alignment distance: insertions, removals, changes and swaps of bytes. */
 static unsigned word_distance(const char *a, size_t a_n, const char *b, size_t b_n)
 {
     unsigned rows[3][LENGTH_MAX + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds the tree of directives of one text. A syntax error ends the parsing of the text; the
- * directives before the error stay in the tree, and their mistakes are reported too. */
+/* Builds the tree of directives of one text. A syntax error ends the parsing; the directives before
+ * the error stay, and their mistakes are reported too. */
 #include "conf/conf.h"
 
 #include "conf/lexer.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collects the mistakes of a configuration, and writes them to the log, each with an excerpt: the
- * line of the file, and a mark under the word. A mistake without memory for its text is still
- * counted, so that a configuration with errors never counts as correct. */
+/* Collects the mistakes of a configuration, and writes each to the log with an excerpt: the line of
+ * the file, and a mark under the word. A mistake without memory for its text is still counted. */
 #include "conf/report.h"
 
 #include "conf/conf.h"
@@ -158,9 +157,8 @@ static void draw_line(struct drawing *drawing, const struct span *line, const st
         draw_text(drawing, ELLIPSIS, strlen(ELLIPSIS), strlen(ELLIPSIS));
 }
 
-/* Draws the word's line, clipped around the word, and a line that marks the word with "^~~~", "\n"
- * each. Every byte comes out as a printable character or as \xNN. NULL: an empty line, a place that
- * the file does not have, or no memory. */
+/* Draws the word's line, clipped around the word, and a line with the mark "^~~~", "\n" each, with
+ * unprintable bytes as \xNN. NULL: an empty line, no such place, or no memory. */
 static const char *make_excerpt(struct arena *arena, const struct conf_word *word)
 {
     struct drawing drawing;
@@ -333,8 +331,7 @@ static void write_excerpt(int fd, const char *text)
     }
 }
 
-/* Writes a mistake to the log, and, with its place in separate fields, to the collector of
- * diagnostics. */
+/* Writes a mistake to the log, and with the place in fields to the diagnostics. */
 static void show_mistake(const struct report_mistake *mistake, struct log *log)
 {
     struct diag *diag = log->diag;

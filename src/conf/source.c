@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads and stores the texts of a configuration, for excerpts and for -T, and finds the files of an
- * include. A file that changes while being read is refused. The depth of includes is counted, so
- * that a file that includes itself by another name ends, too. */
+/* Reads and stores the texts of a configuration, and finds the files of an include. Refuses a file
+ * that changes meanwhile. The depth is counted for a file that includes itself by another name. */
 #include "conf/conf.h"
 #include "conf/report.h"
 
@@ -34,8 +33,7 @@ static struct conf_file *file_create(
     return file->name != NULL && file->text != NULL ? file : NULL;
 }
 
-/* Editors of other systems put a byte order mark before UTF-8; the mark is no part of the first
- * word. */
+/* The byte order mark of other systems' editors is no part of the first word. */
 static void skip_mark(struct conf_file *file)
 {
     if (file->size >= 3 && memcmp(file->text, "\xef\xbb\xbf", 3) == 0) {
@@ -44,8 +42,7 @@ static void skip_mark(struct conf_file *file)
     }
 }
 
-/* Reports that a call failed on a file that `from` names (NULL: the main file), as a warning where
- * the file may not be read and the source is lenient. */
+/* Reports a failed call; a lenient source only warns of an included file without rights. */
 static struct conf_file *fail_call(struct conf_source *source, const struct conf_word *from,
     const char *call, const char *path, int error)
 {
@@ -202,8 +199,7 @@ static int include_file(const struct include *include, const char *path)
     return rc == -1 || source->report->error_n > errors ? -1 : 0;
 }
 
-/* Ignores a missing directory, because nothing in it can match; an unreadable directory is an
- * error. */
+/* Ignores a missing directory, without matches; an unreadable directory is an error. */
 static int glob_failed(const char *path, int error)
 {
     (void)path;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces environment variables in a word: once to count the bytes and find mistakes, and once to
- * copy. A value is never read as syntax. */
+/* Replaces environment variables in a word, first to count bytes and find mistakes, then to copy. A
+ * value is never read as syntax. */
 #include "conf/substitute.h"
 
 #include "conf/report.h"
@@ -126,8 +126,7 @@ static const char *put_literal(struct substitution *s, const struct name *name, 
     return name->text + n;
 }
 
-/* Copies up to the byte `end` or the end of the text, and returns that place; NULL after a
- * report. */
+/* Copies up to the byte `end`, or all of the text; returns the place, or NULL after a report. */
 static const char *copy_until(struct substitution *s, const char *p, char end, bool wanted)
 {
     struct name name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks a protocol's descriptor and copies it. A struct may be shorter or longer than ours: fields
- * are only ever appended, and each struct contains its own size. No field beyond the size is read,
- * and no pointer is used unchecked; a wrong descriptor is a message, never an assertion. */
+/* Checks a protocol's descriptor and copies it. Structs of any version contain their size, and
+ * fields are only appended: nothing beyond the size is read, and no pointer used unchecked. A wrong
+ * descriptor is a message, never an assertion. */
 #include "module/module.h"
 
 #include "base/compiler.h"
@@ -84,8 +84,7 @@ static bool is_protocol_name(const char *s)
     return n > 0 && n <= NAME_MOST && s[n] == '\0';
 }
 
-/* Copies a struct of `size` bytes into a struct of this version: missing fields become zero,
- * unknown fields are left out. */
+/* Copies a struct of any version: missing fields become zero, unknown fields are left out. */
 static void copy_struct(void *own, size_t own_size, const void *other, size_t size)
 {
     assert(other != NULL && size <= SIZE_MOST);

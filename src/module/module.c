@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads a shared object: copies the file (os/memory.h), and loads the copy, because dlopen() takes
- * a file with a known name or inode for the loaded object, even after changes. Every symbol is
- * bound at once, so that no call can fail later. A failed load leaves nothing open, except code
- * with a running thread. */
+/* Loads a copy of a shared object (os/memory.h), because dlopen() takes a known name or inode for
+ * the loaded object, even after changes. Binds every symbol at once. A failed load leaves nothing
+ * open, except code with a running thread. */
 #include "module/module.h"
 
 #include "os/memory.h"
@@ -120,8 +119,7 @@ static const fb_protocol *find_descriptor(struct load *load, void *handle)
     return module_check(*symbol, load->text) == NULL ? *symbol : NULL;
 }
 
-/* Formats the reason why a copy could not be loaded. If a symbol is missing, the descriptor may
- * show the cause: another ABI, or no descriptor at all. */
+/* Formats the reason of a failure; a missing symbol may mean another ABI, or no descriptor. */
 static void explain_failure(struct load *load)
 {
     static const char undefined[] = "undefined symbol: ";

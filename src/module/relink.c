@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rewrites the addresses that the dynamic linker has filled in for an object's relocations. Knows
- * no processor's kinds of relocations: a place is rewritten if its symbol has the name of a call,
- * whether it was bound or not. Never touches code, and leaves protected pages protected. */
+/* Rewrites the addresses of an object's relocations, bound or not, whose symbol has the name of a
+ * call, on any processor. Never touches code, and leaves protected pages protected. */
 #include "module/relink.h"
 
 #include <link.h>

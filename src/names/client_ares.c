@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client over c-ares: questions, /etc/hosts, and the library's channel. A reply is handed on,
- * and not read here. */
+/* The client over c-ares: questions, /etc/hosts, and the channel. Hands on replies unread. */
 #define CARES_NO_DEPRECATED /* some calls have a replacement that is newer than 1.18 */
 #include "names/client_sockets.h"
 

@@ -35,8 +35,7 @@ static bool is_stream(const struct client_port *port)
     return port->socket->stream == port;
 }
 
-/* A simulated kernel has operations of its own; any other mechanism's are for connections. NULL
- * with errno. */
+/* A simulated kernel has its own operations, other mechanisms a socket's. NULL with errno. */
 static struct client_port *create_port(struct client_socket *socket)
 {
     struct loop *loop = socket->client->loop;
@@ -109,9 +108,8 @@ void client_sockets_end(struct client_asked *asked)
         close_port(LIST_FIRST(&asked->ports));
 }
 
-/* Finds the question of a datagram: a question being asked, or sent before, or, of a search list,
- * the successor of the reply just read. NULL where the library named none: the port stays until it
- * gives way, or no question is left. */
+/* Finds the question of a datagram: being asked, or sent before, or, of a search list, the
+ * successor of the reply just read. NULL: unknown, the port stays until it gives way. */
 static struct client_asked *question_of(const struct names_client *client, const uint8_t id[2])
 {
     const struct client_port *port;
@@ -401,8 +399,8 @@ static void library_timer_expired(struct loop *loop, struct timer *timer)
     names_client_asked(client);
 }
 
-/* A timer set at most NAMES_CLIENT_TRY_MS ahead is early enough for any question. The library is
- * not asked each time, because its search goes through all questions. */
+/* A timer at most NAMES_CLIENT_TRY_MS ahead is early enough for any question. The library is not
+ * asked each time, because its search goes through all questions. */
 void names_client_asked(struct names_client *client)
 {
     uint64_t latest = client->loop->clock.mono_ms + NAMES_CLIENT_TRY_MS + 1;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The reader of answers, and the answers that are kept. c-ares does not read them: its parsers of
- * 1.18, the oldest that is supported, tell no time to live of SRV and PTR records, nor of an alias
- * without a record. The records are gone through once for each alias, and at most ALIASES
- * times; a pointer within a name leads to what lies before the name, so that none is followed
- * twice. A name with characters that no host has is malformed: it would be shown in logs, and asked
- * for again. */
+/* The reader of answers, and kept answers. The parsers of c-ares 1.18, the oldest supported
+ * version, tell no time to live of SRV and PTR records, nor of an alias without a record. Goes
+ * through the records once for each alias, at most ALIASES times; a pointer within a name leads
+ * backwards, so that none is followed twice. A name with unprintable characters is malformed. */
 #include "names/message.h"
 
 #include "base/compiler.h"
@@ -48,8 +46,7 @@ static bool is_printable(uint8_t c)
     return c > ' ' && c < 0x7f && c != '.' && c != '\\' && c != '"';
 }
 
-/* Appends a label to a name of n bytes; returns the new length, or 0: too long, or not a host's
- * label. */
+/* Appends a label to a name of n bytes; returns the new length, or 0 for a wrong label. */
 static size_t add_label(char name[MESSAGE_NAME], size_t n, const uint8_t *label, size_t label_n)
 {
     if (n + label_n + 2 > MESSAGE_NAME)
@@ -199,8 +196,8 @@ static enum message_status take_answer(
     return MESSAGE_FOUND;
 }
 
-/* Goes through the answers for the canonical name, as far as it is known: takes the records of the
- * question, or else sets *alias to the target of the name's alias. */
+/* Goes through the answers for the canonical name so far: takes the records of the question, or
+ * else sets *alias to the target of the alias. */
 static enum message_status scan_answers(struct reader reader, unsigned count, struct message *out,
     char alias[MESSAGE_NAME], uint32_t *alias_ttl)
 {

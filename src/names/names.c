@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The resolvers of a worker. A source of the loop's own, without a descriptor, stands for the list
- * of due resolutions, and for waiting questions. */
+/* The resolvers of a worker. A source of the loop without a descriptor stands for due resolutions,
+ * and for waiting questions. */
 #include "names/names.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Resolutions: begun, timed, delivered and cancelled. Name and type decide the questions, in one
- * part or two; an address in the place of a name is answered by itself, or turned into its reverse
- * name. A resolution is in one of two lists, and is freed after its delivery. */
+/* Resolutions: begun, timed, delivered and cancelled. Name and type decide the questions, in one or
+ * two parts; an address is answered by itself, or turned into its reverse name. A resolution is in
+ * one of two lists, and is freed after its delivery. */
 #include "names/names.h"
 
 #include "base/check.h"
@@ -168,8 +168,7 @@ static void add_answer(struct delivery *delivery, const struct names_answer *ans
     }
 }
 
-/* The part that decides the outcome: a found answer before a temporary failure, and before an
- * absence. */
+/* Decides the outcome: a found answer before a temporary failure, and before an absence. */
 static const struct resolver_part *deciding_part(const struct fb_resolution *resolution)
 {
     const struct resolver_part *a = &resolution->parts[0], *b = &resolution->parts[1];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions of a resolver: found by name and type, asked once, answered for all interested parts,
- * and kept. The line about a failure is written once, for any number of parts. A question at the
- * client stays until its reply, also without interested parts.
+/* Questions of a resolver: found by name and type, asked once, answered for all parts, and kept. A
+ * failure is logged once. A question at the client stays until its reply, also without parts.
  *
- * Of new questions the latest is asked first, because a client with ten thousand names must not
- * keep the next client's waiting: the ten thousand are then asked a little later. */
+ * The latest new question is asked first, because a client with ten thousand names must not keep
+ * the next client's waiting. */
 #include "names/resolver.h"
 
 #include "base/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The filter of system calls as the kernel takes it. A child of the master's makes the filter, once
- * a configuration, so that neither master nor workers have the library's memory. Workers install
- * the code read by the master from the child, with the worker's pid in place of SANDBOX_OWN_PID. */
+/* The filter of system calls for the kernel, made in a child of the master's once a configuration,
+ * without the library's memory in master and workers. Workers install the code that the master has
+ * read, with their pid in place of SANDBOX_OWN_PID. */
 #include "sandbox/confine.h"
 
 #include <assert.h>
@@ -68,8 +68,7 @@ static int child_error(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
 }
 
-/* Returns the bytes written by the child, at most `size`; -1 with errno. A child without an end,
- * perhaps stopped, is killed: the parent serves. */
+/* Returns the bytes written by the child; -1 with errno. Kills a child without an end. */
 static ssize_t build_in_child(const struct cycle *cycle, struct sock_filter *code, size_t size)
 {
     int ends[2], error, told;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Landlock's rules of a worker: paths to open, ports to bind and to connect to, processes to
- * signal, as far as the kernel knows such rules. The C library has no calls for Landlock, and its
- * headers may be older than the kernel. */
+ * signal. The C library has no calls for Landlock, and its headers may be older than the kernel. */
 #include "sandbox/confine.h"
 
 #include "process/sanitized.h"
@@ -240,8 +239,7 @@ static int allow_port(const struct rules *rules, uint64_t port, uint64_t allowed
     return (int)syscall(CALL_ADD_RULE, rules->fd, RULE_NET_PORT, &rule, 0);
 }
 
-/* Allows the ports of what the configuration connects to. A client's socket that is bound to an
- * address and no port is harmless. */
+/* A client's socket bound to an address without a port is harmless. */
 static int allow_ports(const struct rules *rules, const struct needs *needs, uint64_t handled)
 {
     const struct needs_port *needed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Enters the sandbox of a worker, and logs which parts are missing. With `strict` a missing part is
- * an error; with `on` the worker runs without it. */
+/* Enters the sandbox of a worker, and logs missing parts: an error with `strict`; with `on` the
+ * worker runs without them. */
 #include "sandbox/sandbox.h"
 
 #include "os/process.h"
@@ -147,8 +147,7 @@ int sandbox_prepare(struct cycle *cycle, struct log *log)
     return prepare_filter(cycle, log);
 }
 
-/* Landlock restricts only the calling thread; threads that were started earlier stay
- * unrestricted. */
+/* Landlock restricts only the calling thread, no earlier threads. */
 static int check_threads(enum log_level level, struct log *log)
 {
     unsigned n = os_thread_count();

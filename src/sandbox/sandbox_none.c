@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces sandbox.c, and all that it enters, in a build for a system without Landlock and
- * seccomp: `strict` is an error, `on` is a warning, and workers run without a sandbox. */
+/* Replaces the sandbox on a system without Landlock and seccomp: `strict` is an error, `on` is a
+ * warning, and workers run without a sandbox. */
 #include "sandbox/sandbox.h"
 
 #include "process/role.h"

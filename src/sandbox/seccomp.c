@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The filter of system calls: the rules of seccomp_rules.c, and rules for which there are loops. A
- * denied call fails with EPERM. */
+/* The filter of system calls: seccomp_rules.c, and loops of rules. Denied calls fail with EPERM. */
 #include "sandbox/confine.h"
 #include "sandbox/seccomp_rules.h"
 

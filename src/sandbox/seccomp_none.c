@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces seccomp.c in a build without libseccomp: the filter of system calls is reported as
- * missing, and never made. */
+/* Replaces seccomp.c in a build without libseccomp: reported as missing, and never made. */
 #include "sandbox/confine.h"
 
 #include <errno.h>

@@ -3,10 +3,9 @@
  * calls of workers alone. The kernel caches calls allowed with any arguments, so frequent calls
  * have no rules about arguments, but for sending calls, where flags can connect.
  *
- * All workers share the listeners, and accepted sockets inherit a listener's options: `on` denies
- * options that only harm a listener, and options of protocols' libraries where no protocol has
- * sockets of its own; `strict` allows the options of workers and libraries. The master puts back
- * allowed options of a listener (net/listener_options.c). */
+ * All workers share the listeners, whose options accepted sockets inherit: `on` denies options that
+ * only harm a listener, and those of libraries without own sockets; `strict` allows the options of
+ * workers and libraries. The master puts back options of a listener (net/listener_options.c). */
 #include "sandbox/seccomp_rules.h"
 
 #include "base/compiler.h"
@@ -73,8 +72,7 @@ enum {
     .arg = (number), .values = (const unsigned[]) { __VA_ARGS__ },                                 \
     .value_n = countof(((const unsigned[]) { __VA_ARGS__ }))
 
-/* The first argument is always the signalled process; for tkill() the number of the process's first
- * thread. */
+/* The first argument is always the signalled process, or its first thread. */
 #define SIGNALS CALLS("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 #define EXEC CALLS("execve", "execveat")
 /* Without io_setup(), which workers call before the sandbox. */
@@ -87,8 +85,7 @@ enum {
 #define RIGHTS_TO_CODE (FB_NEEDS_CODE | FB_NEEDS_EXEC)
 
 const struct rule seccomp_denied[] = {
-    /* Calls of administrators, debuggers and container managers, and those with the kernel's worst
-     * holes: */
+    /* for administrators, debuggers and container managers, and the kernel's worst holes */
     { CALLS(/* file systems and their mounts */
         "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount",
         "open_by_handle_at", "open_tree", "open_tree_attr", "pivot_root", "quotactl", "quotactl_fd",
@@ -124,8 +121,7 @@ const struct rule seccomp_denied[] = {
           "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop", "semtimedop",
           "semtimedop_time64", "shmat", "shmctl", "shmdt", "shmget"),
         .unless = RIGHT_OPEN },
-    /* memory without a file must not become code, nor code be written; libraries are mapped from
-     * files */
+    /* memory without a file must not become code, nor code be written; libraries are files */
     { CALLS("mmap", "mmap2"), .unless = RIGHTS_TO_CODE | RIGHT_OPEN,
         .when = { ARG_HAS(2, PROT_EXEC), ARG_HAS(3, MAP_ANONYMOUS) } },
     { CALLS("mmap", "mmap2"), .unless = RIGHTS_TO_CODE | RIGHT_OPEN,
@@ -133,9 +129,8 @@ const struct rule seccomp_denied[] = {
     { CALLS("mprotect", "pkey_mprotect"), .unless = RIGHTS_TO_CODE | RIGHT_OPEN,
         .when = { ARG_HAS(2, PROT_EXEC) } },
     { CALLS("memfd_create"), .unless = RIGHTS_TO_CODE | RIGHT_OPEN },
-    /* F_SETFL must keep flags: listeners share them between all workers, and must not make workers
-     * wait in accept4(); logs must go on appending, unenforceable where a library makes own sockets
-     * non-blocking */
+    /* F_SETFL must keep flags: workers share listeners, and must not wait in accept4(); logs must
+     * go on appending, unenforceable where a library makes own sockets non-blocking */
     { CALLS("fcntl", "fcntl64"), .unless = RIGHTS_OF_SOCKETS,
         .when = { ARG_IS(1, F_SETFL), ARG_HAS_NOT(2, O_APPEND) } },
     { CALLS("fcntl", "fcntl64"), .unless = RIGHTS_OF_SOCKETS,
@@ -161,9 +156,8 @@ const struct rule seccomp_denied[] = {
     /* a worker may signal running children; Landlock denies signals beyond its children */
     { SIGNALS, .unless = FB_NEEDS_EXEC | RIGHT_OPEN,
         .when = { ARG_COMPARE(0, SCMP_CMP_NE, SANDBOX_OWN_PID) } },
-    /* Options that stop a listener or clients, and are never set by libraries on own sockets.
-     * SO_LINGER makes the closing process of an accepted socket wait for the peer: workers make a
-     * reset by connect(). */
+    /* Options that stop a listener or clients, never set by libraries. SO_LINGER makes the closing
+     * process wait for the peer: workers make a reset by connect(). */
     { OPTIONS(SOL_SOCKET, SO_LINGER, SO_RCVLOWAT, SO_DONTROUTE, SO_ATTACH_FILTER, SO_LOCK_FILTER,
         ATTACH_BPF, ATTACH_REUSEPORT_CBPF, ATTACH_REUSEPORT_EBPF, SO_INCOMING_CPU,
         SO_MAX_PACING_RATE, TXTIME, RESERVE_MEMORY, TXREHASH) },
@@ -283,8 +277,7 @@ const struct rule seccomp_allowed[] = {
     { .calls = NULL },
 };
 
-/* Options set by libraries on own sockets: hiredis, libpq, libcurl, c-ares, the C library's
- * resolver, and QUIC libraries. */
+/* Options of hiredis, libpq, libcurl, c-ares, the C library's resolver, and QUIC libraries. */
 const struct rule seccomp_libraries[] = {
     { OPTIONS(SOL_SOCKET, SO_SNDBUF, SO_RCVTIMEO, SO_SNDTIMEO, RECEIVE_TIMEOUT_64, SEND_TIMEOUT_64,
         SO_REUSEPORT, SO_BINDTODEVICE, BIND_TO_INDEX, SO_OOBINLINE, SO_PRIORITY, SO_BUSY_POLL) },

@@ -40,7 +40,7 @@
 /* Calls with arguments, allowed or denied by the table of the rule. */
 struct rule {
     const char *const *calls;    /* up to NULL; names unknown to the architecture are passed over */
-    uint64_t with;               /* rights, one of these is needed; 0: no right */
+    uint64_t with;               /* rights, one is enough; 0: no right is needed */
     uint64_t unless;             /* rights that exclude the rule */
     struct scmp_arg_cmp when[2]; /* all hold; an `op` of 0 ends the conditions */
     unsigned arg;                /* is, besides, one of the values, unless there are none */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Applies directives by the rows of the tables: unknown names, the form of a directive,
- * repetitions, defaults and inheritance are checked here, so that a setter is called only with the
- * right number of arguments. */
+/* Applies directives by the rows of the tables: checks names, forms, repetitions, defaults and
+ * inheritance, so that a setter gets the right number of arguments. */
 #include "settings/apply.h"
 
 #include "base/check.h"

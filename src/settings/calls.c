@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reports of protocols with the places of directives, the texts with variables for sessions, and
- * the maps and metrics declared by protocols. Zones of a name must have one layout, in any
- * server. */
+/* Reports of protocols with the places of directives, texts with variables, and declared maps and
+ * metrics: zones of a name have one layout in all servers. */
 #include "settings/calls.h"
 
 #include "base/check.h"
@@ -251,8 +250,7 @@ void settings_open_maps(struct zones *zones, struct slot_id id)
     }
 }
 
-/* Hashes the names, because a different list of names is a different layout, even of equal
- * length. */
+/* Hashes the names: a different list of names is a different layout. */
 static uint32_t version_of(const fb_protocol *protocol)
 {
     uint32_t hash = 2166136261u;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory shared by a configuration check and its parent process. The texts of the progress are
- * written before the flag is set; the answers are a list of entries behind one another, which only
- * grows, and is searched from its first entry. */
+/* Writes the texts of the progress before the flag is set. Answers are a list of entries behind one
+ * another, which only grows, and is searched from its first entry. */
 #include "settings/check.h"
 
 #include "conf/conf.h"
@@ -14,8 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Room for ten users in all the groups that a user may be in; pages that stay untouched cost
- * nothing. */
+/* Room for ten users in all possible groups; untouched pages cost nothing. */
 #define ANSWERS_MAX (4u << 20)
 
 struct entry {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Directives of the main context: the table, the setters, and the values computed at the end (user,
- * pid file, control socket). Nothing is opened or created here. */
+ * pid file, control socket). Opens nothing. */
 #include "base/check.h"
 #include "base/cpu_mask.h"
 #include "base/number.h"
@@ -326,8 +326,7 @@ static void check_mask(
             directive->args[arg].text, directive->name.text, cpu_mask_first(&missing));
 }
 
-/* Checks the masks of workers. Skipped in a process that goes on to serve: the configuration check
- * has done the work. */
+/* Checks the masks of workers, in a configuration check alone. */
 static void check_affinity(struct apply *apply)
 {
     const struct core_settings *core = &apply->cycle->core;

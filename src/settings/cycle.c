@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads a configuration in the necessary order: the directives of the command line, the file, then
- * the stream block, and at the end defaults and computed values. After any mistake there is no
- * cycle. */
+/* Reads a configuration in the necessary order: the directives of the command line, the file, the
+ * stream block, then defaults and computed values. After any mistake there is no cycle. */
 #include "settings/cycle.h"
 
 #include "base/check.h"
@@ -182,8 +181,7 @@ void cycle_destroy(struct cycle **cycle)
     arena_destroy(&arena);
 }
 
-/* Returns the wildcard that takes in the address, or NULL, also where the address has a socket
- * itself. */
+/* Returns the wildcard that takes in the address, or NULL for an address with its own socket. */
 static const struct listener *find_wide(
     const struct listeners *listeners, const struct listener *narrow)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Walks blocks of data with their included files, and keeps the texts of values. Costs the same for
+/* Walks blocks of data with included files, and keeps the texts of values, at the same cost for
  * each of 100,000 entries. */
 #include "settings/entries.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `events {}`: its table, rows made of the mechanisms' own directives, and the choice of a
- * mechanism. */
+/* `events {}`: the table, rows of the mechanisms' directives, and the choice of a mechanism. */
 #include "base/check.h"
 #include "base/number.h"
 #include "settings/apply.h"
@@ -166,8 +165,7 @@ void events_log(const struct cycle *cycle, struct log *log)
             events->refused->name, events->mechanism->name);
 }
 
-/* Refuses a mechanism with requests unseen by filters, also where this kernel lacks the
- * mechanism. */
+/* Refuses a mechanism with requests unseen by filters, even where the kernel lacks it. */
 static void check_filtered(struct apply *apply)
 {
     const struct cycle *cycle = apply->cycle;

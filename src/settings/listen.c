@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads `listen ADDRESS [PARAMETER ...];`: each address, and each port of a range, becomes an entry
- * of the server. Conflicts between addresses are detected in ports.c. */
+/* Reads `listen ADDRESS [PARAMETER ...];`: each address and port of a range becomes an entry of the
+ * server. Conflicts between addresses: ports.c. */
 #include "settings/listen.h"
 
 #include "base/check.h"
@@ -180,8 +180,7 @@ static int add_listen(
     return 0;
 }
 
-/* Reads "fd:NAME" or "fd:3" and returns the addresses of the service manager's sockets of the
- * name. */
+/* Finds the addresses of the service manager's sockets for "fd:NAME" or "fd:3". */
 static int find_passed(struct apply *apply, const struct conf_directive *directive,
     struct listen_address *listen, struct lookup_addresses *found)
 {

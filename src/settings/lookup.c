@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks name services, or takes the answers noted by a configuration check. While a service is asked
- * the check's progress names the service, for the line about a slow check. Numeric addresses need
- * no service and are not noted. */
+/* Asks name services, named by the check's progress meanwhile, or takes the noted answers. Numeric
+ * addresses are neither asked for nor noted. */
 #include "settings/lookup.h"
 
 #include "net/address_parse.h"

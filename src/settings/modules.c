@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The `load_module` directive: loads a module and adds its protocol to the list of protocols. A
- * module is refused when the name of its protocol or of a directive exists already. A module of
- * nginx is left alone, so that a configuration of nginx need not be changed. */
+/* `load_module`: loads a module and adds its protocol, unless the name of the protocol or of a
+ * directive exists. A module of nginx is left alone, for unchanged configurations of nginx. */
 #include "base/check.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
@@ -81,8 +80,7 @@ static int check_number(struct apply *apply, const struct conf_word *word, const
     return -1;
 }
 
-/* Reports a module that cannot be loaded. With -t an unreadable file is a warning, and the
- * directives of its protocol are not reported as unknown. */
+/* With -t an unreadable file is a warning, and directives may then be unknown. */
 static void refuse_module(
     struct apply *apply, const struct conf_word *word, const char *path, const char *why, int error)
 {

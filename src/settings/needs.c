@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collects the needs of all protocols with a server, and of their directives' values, for the
- * sandbox, and the targets of all protocols. Protocols without a server add only targets; each path
- * and port is listed once. */
+/* Collects needs for the sandbox: of all protocols with a server, of their directives' values, and
+ * targets of all protocols. Each path and port is listed once. */
 #include "settings/needs.h"
 
 #include "base/check.h"

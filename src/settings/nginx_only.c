@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks names of nginx's directives and variables up in the rows of nginx_names.def. The rows are
- * walked one by one: a correct configuration has no refused name. */
+/* Walks the rows of nginx_names.def: a correct configuration has no refused name. */
 #include "settings/nginx_only.h"
 
 #include "base/compiler.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collects paths while directives are applied, and checks all paths at the end, so that one run
- * shows all mistakes. Users other than root cannot know the rights of root, and get only a warning
- * about a lack of rights. */
+/* Collects paths while directives are applied, and checks all at the end, to show all mistakes.
+ * Users other than root get only a warning about a lack of rights. */
 #include "settings/paths.h"
 
 #include "base/check.h"
@@ -60,8 +59,7 @@ static bool is_clash(const struct path_entry *a, const struct path_entry *b)
     return path_is_same(a->path, b->path);
 }
 
-/* Reports a path that is already taken, at the later directive, and names the place of the
- * earlier. */
+/* Reports a taken path at the later directive, with the place of the earlier. */
 static void check_clash(
     struct apply *apply, const struct path_entry *first, const struct path_entry *later)
 {
@@ -89,8 +87,7 @@ static int compare_names(const struct path_entry *a, const struct path_entry *b)
 
 RB_GENERATE_INTERNAL(path_names, path_entry, node, compare_names, static __attribute__((unused)))
 
-/* Chains the paths with the same last name, because different last names mean different files: of
- * logs and listeners there may be tens of thousands. */
+/* Chains the paths with the same last name: there may be tens of thousands of paths. */
 static void chain_alike(struct apply *apply)
 {
     struct path_names names = RB_INITIALIZER(&names);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes listeners of the servers' `listen` directives. An address has one socket, except that a
- * wildcard's socket takes the clients of further addresses of the port. Among several servers of an
- * address the default server takes the clients. */
+/* Makes listeners of the servers' `listen` directives: a socket for each address, but for addresses
+ * with a wildcard of the same port. The default server of an address takes the clients. */
 #include "base/check.h"
 #include "net/listener_open.h"
 #include "net/listener_set.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes rows of the protocols' declarations, and gives each server a protocol and the protocol's
- * values. conf_done runs only for a server without mistakes. */
+/* Makes rows of the protocols' declarations, and gives each server a protocol and values. conf_done
+ * runs only for a server without mistakes. */
 #include "settings/protocol.h"
 
 #include "base/check.h"
@@ -402,8 +402,7 @@ static int define_variable(struct apply *apply, const fb_protocol *protocol, uin
     return 0;
 }
 
-/* The variables exist from the beginning of stream {}, so that no directive can define a variable
- * of the same name; an unused variable costs a session nothing. */
+/* From the beginning of stream {}, so that no directive defines a variable of the same name. */
 void protocol_define_variables(struct apply *apply)
 {
     for (size_t i = 0; apply->cycle->protocols[i] != NULL; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks names of directives up in the tables, one row after the other, and suggests for a name
- * without a row the right context, or a similar name. */
+/* Looks names of directives up in the tables, row by row, and suggests for an unknown name the
+ * right context, or a similar name. */
 #include "settings/rows.h"
 
 #include "base/compiler.h"
@@ -120,8 +120,7 @@ static const char *nearest_row(const struct apply *apply, const char *name, unsi
     return near.found;
 }
 
-/* Suggests a replacement for an unknown name: the directive for a word of HAProxy's, or a name of
- * this context, of any, and of nginx. */
+/* Suggests the directive for a word of HAProxy's, or a name here, anywhere, or of nginx. */
 static void suggest_name(struct apply *apply, const struct conf_word *name)
 {
     const char *haproxy = rows_haproxy_hint(HAPROXY_DIRECTIVE, name->text);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses and checks one argument of a directive. Each refusal reports the argument, the reason and
- * the expected value. */
+/* Parses an argument; a refusal reports the argument, the reason and the expected value. */
 #include "settings/set_value.h"
 
 #include "base/check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Works out `worker_connections auto`, and checks that a written number fits into the memory. The
- * size of the memory is read only if the result can depend on it. */
+/* Works out `worker_connections auto`, and checks a written number against the memory, whose size
+ * is read only if it matters. */
 #include "base/check.h"
 #include "os/limits.h"
 #include "settings/apply.h"
@@ -14,25 +14,20 @@
 #define AUTO_MAX (INT64_C(1) << 20)
 #define AUTO_LEAST 16
 
-/* Bytes that auto plans for a connection: the slot, the socket in the kernel, and buffers in both
- * for the share of connections busy at any time. One quarter of the memory is reserved for
- * everything else. */
+/* Bytes that auto plans for a connection: the slot, the kernel's socket, and a share of buffers.
+ * One quarter of the memory is left for everything else. */
 #define PLANNED_BYTES (32 * 1024)
 /* Least bytes of a connection in a control group: the slot, the file and the inode. */
 #define LEAST_BYTES (2 * 1024)
-/* Connections of so many bytes in sum fit into any memory in which the daemon runs: the size of the
- * memory is not looked up. */
+/* Connections of so many bytes fit into the memory of any machine. */
 #define SURE_BYTES (8 * MIB)
-/* Bytes planned for a draining worker with few sessions, and the least number of such workers left
- * alone. */
+/* Bytes of a draining worker with few sessions, and the least number left alone. */
 #define DRAINING_BYTES (4 * MIB)
 #define DRAINING_LEAST 16
-/* A worker's descriptors that are neither connections nor listeners: logs, channels, the
- * mechanism's. */
+/* A worker's other descriptors: logs, channels, the mechanism's. */
 #define OTHER_DESCRIPTORS 64
 
-/* Counts the descriptors of every worker: all listening sockets, and the wake-up descriptors of the
- * workers. */
+/* Counts the listening sockets and wake-up descriptors of every worker. */
 static int64_t count_shared(const struct cycle *cycle, int64_t workers)
 {
     const struct listener *listener;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `stream {}` and `server {}`: a loop over the features handed down. Both are applied after the
- * main context, when all modules are loaded. */
+/* `stream {}` and `server {}`: a loop over the features, after the main context. */
 #include "session/stream.h"
 #include "base/check.h"
 #include "settings/blocks.h"

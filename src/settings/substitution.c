@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `env_substitution`: replaces environment variables in a directive's arguments before the setter
- * sees the arguments. The directive stands first in the configuration, and so holds for all of the
- * file. */
+/* `env_substitution`: replaces environment variables in arguments before the setter. The directive
+ * stands first in the configuration, and so holds for all of the file. */
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/set_value.h"

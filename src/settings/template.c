@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads texts with variables. A variable may be used before the directive with its definition, so
- * that undefined variables are known only at the end of stream {}. */
+/* Reads texts with variables. A variable may be used before its definition: undefined variables are
+ * known only at the end of stream {}. */
 #include "settings/template.h"
 
 #include "base/check.h"

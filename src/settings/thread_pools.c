@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directive `thread_pool`: pools of threads by name. There is always the pool "default", the
- * first of the list and a member of the struct; the others lie in the cycle's memory. A handle of
- * the SDK is the address of such a pool. */
+/* The directive `thread_pool`. The pool "default" is a member of the struct, and the first of the
+ * list; other pools lie in the cycle's memory. A handle of the SDK is the address of a pool. */
 #include "base/number.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hash tables with open addressing. Whole strings are hashed and compared eight bytes at a time;
- * ends and beginnings of names a byte at a time, so that a single walk over a name hashes all
- * parts: a name of many dots costs no more than a long name. */
+ * ends and beginnings a byte at a time, in one walk: many dots in a name cost no more than
+ * bytes. */
 #include "text/map_table.h"
 
 #include "base/compiler.h"
@@ -205,8 +205,7 @@ static uint32_t look_up(const struct map_table *table, const char *p, size_t n, 
     return *slot == 0 ? MAP_NONE : table->entries[*slot - 1].text;
 }
 
-/* Walks from the end of the name, or from the beginning; the last dot with a fitting key belongs to
- * the longest key. */
+/* Walks from either end of the name; the last dot with a fitting key has the longest key. */
 static uint32_t find_longest(const struct map_table *table, const char *p, size_t n)
 {
     bool ends = table->kind == MAP_END;

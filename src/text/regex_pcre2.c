@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Regular expressions by PCRE2, interpreted. An expression is wholly in the configuration's memory;
- * a match uses the C library's memory, and gives it back at the end. */
+/* Regular expressions by PCRE2, interpreted: in the configuration's memory, but for a match, which
+ * takes and frees the C library's. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/regex.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Variables of a configuration, and the values in a session: an array in the session's memory, made
- * at the first use. A protocol's variable may be asked for within a callback of the protocol; the
- * callback's heartbeat then goes on. Never calls a protocol that does not have the client. */
+/* Variables of a configuration, and the values in the session's memory, an array made at the first
+ * use. A protocol's variable may be asked for within its callback, whose heartbeat goes on. Never
+ * calls a protocol without the client. */
 #include "text/variable.h"
 
 #include "net/address.h"
@@ -86,8 +86,7 @@ struct variable *variables_next(struct variables *variables, struct variable *va
                             : RB_NEXT(variable_tree, &variables->all, variable);
 }
 
-/* Returns the place of the value in the client's session, made where there is none; NULL without
- * memory. */
+/* Returns the place of the value in the session, made if missing; NULL without memory. */
 static struct value *place_of(struct fb_conn *client, const struct variable *variable)
 {
     const struct variables *variables = session_server_of(client)->variables;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The built-in variables of every session: rows with the getter or the writer of a log's text.
- * Features have private tables. */
+/* The built-in variables: rows with the getter or the writer of a log's text. */
 #include "session/end.h"
 #include "session/record.h"
 #include "text/variable.h"
@@ -36,8 +35,7 @@ static int get_binary_remote_addr(
     return value_address(conn, value, &peer);
 }
 
-/* The binding's address, or for a wildcard the destination address of the client, connected or
- * passed. */
+/* The binding's address, or for a wildcard the destination of the client, connected or passed. */
 static const struct address *local_address(struct fb_conn *conn, struct address *room)
 {
     const struct address *bound = &session_binding_of(conn)->address;
