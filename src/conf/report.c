@@ -210,27 +210,6 @@ static void PRINTF_FORMAT(3, 0)
     memcpy(text + end, "...", sizeof("..."));
 }
 
-static unsigned count_stored(const struct conf_report *report, enum log_level level)
-{
-    const struct report_mistake *mistake;
-    unsigned n = 0;
-
-    STAILQ_FOREACH (mistake, &report->mistakes, link)
-        n += mistake->level == level;
-    return n;
-}
-
-static bool is_stored(const struct conf_report *report, enum log_level level, const char *message)
-{
-    const struct report_mistake *mistake;
-
-    STAILQ_FOREACH (mistake, &report->mistakes, link) {
-        if (mistake->level == level && strcmp(mistake->message, message) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void store_mistake(struct conf_report *report, enum log_level level,
     const struct conf_word *word, const char *message, size_t text_n)
 {
@@ -238,14 +217,16 @@ static void store_mistake(struct conf_report *report, enum log_level level,
 
     assert(level == LEVEL_EMERG || level == LEVEL_WARN || level == LEVEL_NOTICE);
     assert(text_n <= strlen(message));
-    if (is_stored(report, level, message))
-        return;
-    if (report->arena == NULL || count_stored(report, level) == REPORT_MISTAKES_MAX ||
+    STAILQ_FOREACH (mistake, &report->mistakes, link)
+        if (mistake->level == level && strcmp(mistake->message, message) == 0)
+            return;
+    if (report->arena == NULL || report->stored[level] == REPORT_MISTAKES_MAX ||
         (mistake = arena_alloc(report->arena, sizeof(*mistake))) == NULL ||
         (mistake->message = arena_strdup(report->arena, message)) == NULL) {
         report->dropped[level]++;
         return;
     }
+    report->stored[level]++;
     mistake->level = level;
     mistake->text_n = (int)text_n;
     if (word != NULL)
@@ -359,7 +340,7 @@ static void show_dropped(
 
     if (n == 0)
         return;
-    if (count_stored(report, level) == REPORT_MISTAKES_MAX)
+    if (report->stored[level] == REPORT_MISTAKES_MAX)
         log_write(log, level, 0, "too many %s, %u more not shown", what, n);
     else
         log_write(log, level, 0, "out of memory, %s not shown: %u", what, n);

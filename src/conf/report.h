@@ -30,6 +30,7 @@ struct conf_report {
     /* errors, dropped errors included; 0: the configuration is accepted */
     unsigned error_n;
     unsigned temporary_n;               /* temporary errors, which may pass */
+    unsigned stored[LEVEL_NOTICE + 1];  /* by level */
     unsigned dropped[LEVEL_NOTICE + 1]; /* by level: too many, or no memory */
     /* while a module's default of a directive is set, which stands in no file; else NULL */
     const char *module, *directive;

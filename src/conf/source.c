@@ -113,27 +113,20 @@ static struct conf_file *read_text_of(
     return file;
 }
 
-static struct conf_file *read_conf_file(
+struct conf_block *conf_parse_file(
     struct conf_source *source, const char *path, const struct conf_word *from)
 {
     /* O_NONBLOCK because opening a FIFO would otherwise wait for its writer */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct conf_file *file;
 
-    if (fd == -1)
-        return fail_call(source, from, "open", path, errno);
+    assert(path[0] == '/');
+    if (fd == -1) {
+        fail_call(source, from, "open", path, errno);
+        return NULL;
+    }
     file = read_text_of(source, fd, path, from);
     close(fd);
-    return file;
-}
-
-struct conf_block *conf_parse_file(
-    struct conf_source *source, const char *path, const struct conf_word *from)
-{
-    struct conf_file *file;
-
-    assert(path[0] == '/');
-    file = read_conf_file(source, path, from);
     if (file == NULL)
         return NULL;
     skip_mark(file);

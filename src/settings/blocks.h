@@ -2,6 +2,7 @@
 /* Blocks, directives with several values, and values that a context computes at the end. */
 #pragma once
 
+#include "settings/needs.h"
 #include "settings/setting.h"
 
 #include <netinet/in.h>
@@ -12,8 +13,7 @@ struct scope;
 /* core.c: the rest of the main context; only for a configuration without mistakes. */
 void core_finish(struct apply *apply);
 /* core.c: the default paths of the pid file and the control socket. */
-void core_finish_pid(struct apply *apply);
-void core_finish_control(struct apply *apply);
+void core_finish_paths(struct apply *apply);
 /* log_targets.c; the log of a configuration without `error_log`. */
 int log_targets_set(struct apply *apply, const struct conf_directive *directive, void *field);
 int log_targets_set_rate_limit(
@@ -40,5 +40,5 @@ void sizing_finish(struct apply *apply);
 /* needs.c: collects the needs of the protocols of all servers, and the targets. */
 void needs_collect(struct apply *apply);
 void needs_add_target(struct apply *apply, const struct fb_target *target);
-void needs_add_log_directory(struct apply *apply, const char *path);
+void needs_add_path(struct apply *apply, const char *path, enum needs_access access);
 void needs_add_port(struct apply *apply, in_port_t port);

@@ -161,12 +161,6 @@ static struct shm_map_shape shape_of(const fb_map_options *o)
         (uint32_t)((memory_of(o) + SHM_MAP_UNIT - 1) / SHM_MAP_UNIT) };
 }
 
-static bool is_same(const struct shm_map_shape *a, const struct shm_map_shape *b)
-{
-    return a->capacity == b->capacity && a->key_max == b->key_max && a->value_max == b->value_max &&
-           a->memory == b->memory;
-}
-
 /* Whether the protocol takes changes of maps, and its maps need a change log. */
 static bool has_change(const fb_protocol *protocol)
 {
@@ -214,7 +208,7 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options)
         return declare_map(conf, name, options);
     map = container_of(zone->shape, struct fb_map, shape);
     shape = shape_of(options);
-    if (zone->version == options->version && is_same(&map->shape, &shape))
+    if (zone->version == options->version && memcmp(&map->shape, &shape, sizeof(shape)) == 0)
         return map;
     if (map->shape.memory != shape.memory)
         settings_report(conf, NULL,

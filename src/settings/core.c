@@ -279,34 +279,39 @@ static void default_user(struct apply *apply)
             DEFAULT_USER);
 }
 
-void core_finish_pid(struct apply *apply)
-{
-    if (apply->cycle->core.pid == NULL)
-        apply->cycle->core.pid = apply_strdup(apply, apply->options->pid);
-}
-
-/* Puts the socket beside the pid file: "x.sock" for "x.pid". */
-void core_finish_control(struct apply *apply)
+/* Puts the control socket beside the pid file: "x.sock" for "x.pid". */
+static void default_control(struct apply *apply)
 {
     struct core_settings *core = &apply->cycle->core;
-    size_t n = core->pid != NULL ? strlen(core->pid) : 0;
+    size_t n = strlen(core->pid);
     const char *path;
 
-    assert(!core->control_off || core->control == NULL);
-    if (core->control_off || core->control != NULL || n == 0)
-        return;
     if (n > 4 && strcmp(core->pid + n - 4, ".pid") == 0)
         n -= 4;
     path = arena_printf(apply->cycle->arena, "%.*s.sock", (int)n, core->pid);
-    if (path == NULL)
+    if (path == NULL) {
         report_error(apply->report, NULL, "out of memory");
-    else if (strlen(path) <= CONTROL_PATH_MAX)
+    } else if (strlen(path) <= CONTROL_PATH_MAX) {
         core->control = path;
-    else
+        paths_add_default(apply, "control", PATH_CONTROL, path);
+    } else {
         report_warn(apply->report, NULL,
             "\"%s\" is too long for a control socket, so there is none: set another path with "
             "\"control\"",
             path);
+    }
+}
+
+void core_finish_paths(struct apply *apply)
+{
+    struct core_settings *core = &apply->cycle->core;
+
+    assert(!core->control_off || core->control == NULL);
+    if (core->pid == NULL && apply->report->error_n == 0 && /* a mistake may hide the directive */
+        (core->pid = apply_strdup(apply, apply->options->pid)) != NULL)
+        paths_add_default(apply, "pid", PATH_PID, core->pid);
+    if (!core->control_off && core->control == NULL && core->pid != NULL)
+        default_control(apply);
 }
 
 /* Finds out whether a worker can be bound to a mask: at least one processor must be usable. */
@@ -357,13 +362,12 @@ void core_finish(struct apply *apply)
 
     assert(apply->report->error_n == 0);
     assert(core->worker_processes >= 1 && core->worker_processes <= WORKERS_MAX);
+    core_finish_paths(apply);
     if (core->user == NULL)
         default_user(apply);
     if (core->sandbox == SANDBOX_STRICT && !core->master_process)
         report_error(apply->report, NULL,
             "\"sandbox strict\" needs worker processes: set \"master_process on\"");
     check_affinity(apply);
-    core_finish_pid(apply);
-    core_finish_control(apply);
     log_targets_finish(apply);
 }

@@ -43,7 +43,6 @@ static void finish_all(struct apply *apply, struct scope *scope)
     sizing_finish(apply);
     stream_warn(apply);
     needs_collect(apply);
-    paths_add_defaults(apply);
 }
 
 static void read_all(struct apply *apply)
@@ -66,9 +65,7 @@ static void read_all(struct apply *apply)
     apply_text(apply, block, errors);
 
     if (options->only_pid) {
-        if (apply->report->error_n == 0) /* a mistake may hide the directive */
-            core_finish_pid(apply);
-        core_finish_control(apply);
+        core_finish_paths(apply);
         return;
     }
     if (apply->stream != NULL)

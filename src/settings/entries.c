@@ -15,12 +15,7 @@
 #define TEXTS_LEAST 16
 #define ROOM 2048 /* bytes for copies of words, taken at once */
 
-static int read_block(struct entries *entries, const struct conf_block *block);
-
-static int read_file(void *arg, struct conf_block *block)
-{
-    return read_block(arg, block);
-}
+static int read_entries(void *arg, struct conf_block *block);
 
 struct arena *entries_arena(struct apply *apply)
 {
@@ -47,7 +42,7 @@ static void include_files(struct entries *entries, const struct conf_directive *
     source->trees = own;
     entries->depth++;
     entries->trim = true;
-    conf_include(source, &entry->args[0], pattern, read_file, entries);
+    conf_include(source, &entry->args[0], pattern, read_entries, entries);
     entries->depth--;
     source->trees = trees;
     arena_destroy(&own);
@@ -108,8 +103,9 @@ static void read_entry(struct entries *entries, const struct conf_directive *ent
         entries->each(entries, entry);
 }
 
-static int read_block(struct entries *entries, const struct conf_block *block)
+static int read_entries(void *arg, struct conf_block *block)
 {
+    struct entries *entries = arg;
     unsigned errors = entries->apply->report->error_n;
     const struct conf_directive *entry;
 
@@ -120,7 +116,7 @@ static int read_block(struct entries *entries, const struct conf_block *block)
 
 int entries_read(struct entries *entries)
 {
-    return read_block(entries, entries->directive->block);
+    return read_entries(entries, entries->directive->block);
 }
 
 bool entries_have(struct entries *entries, const struct conf_directive *entry, unsigned n)

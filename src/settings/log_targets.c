@@ -276,7 +276,7 @@ void log_targets_finish(struct apply *apply)
         return;
     if (strcmp(path, "stderr") == 0)
         target.fd = STDERR_FILENO;
-    else
-        target.path = apply_strdup(apply, path);
+    else if ((target.path = apply_strdup(apply, path)) != NULL)
+        paths_add_default(apply, "error_log", PATH_LOG, target.path);
     add_target(apply, &target);
 }

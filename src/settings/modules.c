@@ -56,7 +56,7 @@ static int check_names(struct apply *apply, const struct conf_word *word, const 
     for (uint32_t i = 0; i < protocol->directive_n; i++) {
         const char *name = protocol->directives[i].name;
 
-        taken = rows_find_anywhere(apply, name);
+        taken = rows_find(apply, name, CONTEXT_ANY & ~(unsigned)CONTEXT_OWN);
         if (taken == NULL)
             continue;
         report_error(apply->report, word,

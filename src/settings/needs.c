@@ -13,7 +13,7 @@
 /* First version of the SDK with declared needs of protocols. */
 #define API_OF_NEEDS 2
 
-static void add_path(struct apply *apply, const char *path, enum needs_access access)
+void needs_add_path(struct apply *apply, const char *path, enum needs_access access)
 {
     struct needs *needs = &apply->cycle->needs;
     struct needs_path *needed;
@@ -34,7 +34,7 @@ static void add_path(struct apply *apply, const char *path, enum needs_access ac
 static void add_list(struct apply *apply, const char *const *paths, enum needs_access access)
 {
     for (; paths != NULL && *paths != NULL; paths++)
-        add_path(apply, *paths, access);
+        needs_add_path(apply, *paths, access);
 }
 
 /* Returns the directory of an absolute path; NULL after a report. */
@@ -59,7 +59,7 @@ static void add_value(struct apply *apply, const char *path, uint32_t flags)
         return;
     if (path != NULL && *path != '\0' && (flags & FB_DIRECTIVE_REPLACED))
         path = directory_of(apply, path);
-    add_path(apply, path, write ? NEEDS_TO_WRITE : NEEDS_TO_READ);
+    needs_add_path(apply, path, write ? NEEDS_TO_WRITE : NEEDS_TO_READ);
 }
 
 /* Adds the paths given by the operator in the protocol's directives. */
@@ -95,11 +95,6 @@ static void add_protocol(struct apply *apply, const fb_protocol *protocol)
         needs->unknown = protocol->name;
     add_list(apply, protocol->reads, NEEDS_TO_READ);
     add_list(apply, protocol->writes, NEEDS_TO_WRITE);
-}
-
-void needs_add_log_directory(struct apply *apply, const char *path)
-{
-    add_path(apply, path, NEEDS_TO_APPEND);
 }
 
 void needs_add_target(struct apply *apply, const struct fb_target *target)

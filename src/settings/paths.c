@@ -21,32 +21,10 @@ void paths_add(struct apply *apply, const char *name, enum path_use use, const c
     STAILQ_INSERT_TAIL(&apply->paths, entry, link);
 }
 
-static bool is_written(const struct apply *apply, const char *path)
+void paths_add_default(struct apply *apply, const char *name, enum path_use use, const char *path)
 {
-    const struct path_entry *entry;
-
-    STAILQ_FOREACH (entry, &apply->paths, link)
-        if (entry->path == path)
-            return true;
-    return false;
-}
-
-static void add_default(struct apply *apply, const char *name, enum path_use use, const char *path)
-{
-    if (path != NULL && !is_written(apply, path))
+    if (!apply->cycle->source.partial) /* a further path may stand in an unread file */
         paths_add(apply, name, use, path, NULL);
-}
-
-void paths_add_defaults(struct apply *apply)
-{
-    const struct core_settings *core = &apply->cycle->core;
-
-    if (apply->cycle->source.partial) /* a further path may stand in an unread file */
-        return;
-    add_default(apply, "pid", PATH_PID, core->pid);
-    add_default(apply, "control", PATH_CONTROL, core->control);
-    if (core->log_n == 1)
-        add_default(apply, "error_log", PATH_LOG, core->logs[0].path);
 }
 
 /* Lines of several logs may go to one file, and ports.c compares listens of equal text. */

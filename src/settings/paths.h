@@ -28,7 +28,6 @@ struct path_entry {
 /* Notes a path; relative ones of sockets are left out. */
 void paths_add(struct apply *apply, const char *name, enum path_use use, const char *path,
     const struct conf_word *word);
-/* Notes the defaults of paths that are not written. */
-void paths_add_defaults(struct apply *apply);
+void paths_add_default(struct apply *apply, const char *name, enum path_use use, const char *path);
 /* Reports different paths of one file, and for -t the obstacles to every path. */
 void paths_check(struct apply *apply);

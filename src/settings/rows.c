@@ -104,11 +104,6 @@ static unsigned contexts_of(const struct apply *apply, const char *name)
     return at;
 }
 
-const struct setting *rows_find_anywhere(const struct apply *apply, const char *name)
-{
-    return rows_find(apply, name, CONTEXT_ANY & ~(unsigned)CONTEXT_OWN);
-}
-
 static const char *nearest_row(const struct apply *apply, const char *name, unsigned at)
 {
     struct rows rows = { .apply = apply, .at = at };

@@ -8,8 +8,6 @@ struct apply;
 
 /* Returns the row of the name in one of the contexts `at`, or NULL. */
 const struct setting *rows_find(const struct apply *apply, const char *name, unsigned at);
-/* Returns the row of the name in any context but those of CONTEXT_OWN, or NULL. */
-const struct setting *rows_find_anywhere(const struct apply *apply, const char *name);
 /* Reports a directive without a row in the present block, and suggests a name. */
 void rows_report_unknown(struct apply *apply, const struct conf_directive *directive);
 /* Reports that the directive lacks its ";", if a line among the arguments up to `arg`, a wrong one,

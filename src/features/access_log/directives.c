@@ -208,7 +208,7 @@ static int set_variable_path(struct apply *apply, const struct conf_directive *d
     file = path->directory == NULL ? NULL : add_log_file(apply, &target, path);
     if (file == NULL)
         return -1;
-    needs_add_log_directory(apply, path->directory);
+    needs_add_path(apply, path->directory, NEEDS_TO_APPEND);
     log->file = file;
     return 0;
 }
