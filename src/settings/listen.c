@@ -9,6 +9,7 @@
 #include "net/listener_options.h"
 #include "settings/apply.h"
 #include "settings/lookup.h"
+#include "settings/parameter.h"
 #include "settings/set_value.h"
 
 #include <bsd/string.h>
@@ -18,29 +19,21 @@
 
 #define FD_PREFIX "fd:"
 
-/* A parameter: "backlog=" takes a value, "reuseport" none. */
-struct parameter {
-    const char *name;
-    enum { PARAMETER_SET, PARAMETER_FLAG, PARAMETER_COUNT, PARAMETER_BYTES, PARAMETER_TIMES } kind;
-    size_t offset; /* of a bool or an int in struct listen_address */
-    bool own_socket;
-    int least; /* count */
-};
-
-#define FIELD(member) .offset = offsetof(struct listen_address, member)
+#define KEEPALIVE "so_keepalive"
+#define FIELD(member) offsetof(struct listen_address, member)
 
 static const struct parameter parameters[] = {
-    { "backlog=", PARAMETER_COUNT, FIELD(options.backlog), .own_socket = true, .least = -1 },
-    { "bind", PARAMETER_SET, FIELD(options.bind), .own_socket = true },
-    { "default_server", PARAMETER_SET, FIELD(default_server) },
-    { "deferred", PARAMETER_SET, FIELD(options.deferred), .own_socket = true },
-    { "fastopen=", PARAMETER_COUNT, FIELD(options.fastopen), .own_socket = true, .least = 1 },
-    { "ipv6only=", PARAMETER_FLAG, FIELD(options.ipv6only), .own_socket = true },
-    { "proxy_protocol", PARAMETER_SET, FIELD(proxy_protocol) },
-    { "rcvbuf=", PARAMETER_BYTES, FIELD(options.rcvbuf), .own_socket = true },
-    { "reuseport", PARAMETER_SET, FIELD(options.reuseport), .own_socket = true },
-    { "sndbuf=", PARAMETER_BYTES, FIELD(options.sndbuf), .own_socket = true },
-    { "so_keepalive=", PARAMETER_TIMES, FIELD(options.keepalive), .own_socket = true },
+    { "backlog=", PARAMETER_COUNT, FIELD(options.backlog), -1, INT_MAX, "a number, at least -1" },
+    { "bind", PARAMETER_FLAG, FIELD(options.bind), 0, 0, NULL },
+    { "default_server", PARAMETER_FLAG, FIELD(default_server), 0, 0, NULL },
+    { "deferred", PARAMETER_FLAG, FIELD(options.deferred), 0, 0, NULL },
+    { "fastopen=", PARAMETER_COUNT, FIELD(options.fastopen), 1, INT_MAX, "a number, at least 1" },
+    { "ipv6only=", PARAMETER_SWITCH, FIELD(options.ipv6only), 0, 0, "\"on\" or \"off\"" },
+    { "proxy_protocol", PARAMETER_FLAG, FIELD(proxy_protocol), 0, 0, NULL },
+    { "rcvbuf=", PARAMETER_BYTES, FIELD(options.rcvbuf), 1, INT_MAX, "a size such as 64k" },
+    { "reuseport", PARAMETER_FLAG, FIELD(options.reuseport), 0, 0, NULL },
+    { "sndbuf=", PARAMETER_BYTES, FIELD(options.sndbuf), 1, INT_MAX, "a size such as 64k" },
+    { .name = NULL },
 };
 
 /* Reads "on", "off", or "30m::10": idle time, interval and count, each optional. */
@@ -82,65 +75,41 @@ static int set_keepalive(struct apply *apply, const struct conf_directive *direc
     return 0;
 }
 
-static int set_parameter(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-    const struct parameter *parameter, struct listen_address *listen)
-{
-    const char *value = directive->args[arg].text + strlen(parameter->name);
-    void *field = (char *)listen + parameter->offset;
-    int64_t n = 0;
-
-    switch (parameter->kind) {
-    case PARAMETER_SET:
-        *(bool *)field = true;
-        return 0;
-    case PARAMETER_FLAG:
-        *(bool *)field = strcmp(value, "on") == 0;
-        if (!*(bool *)field && strcmp(value, "off") != 0)
-            return set_bad_value(apply, directive, arg, "expected \"on\" or \"off\"");
-        return 0;
-    case PARAMETER_COUNT:
-        if (number_parse(value, parameter->least, INT_MAX, &n) != NUMBER_OK)
-            return set_bad_value(
-                apply, directive, arg, "expected a number, at least %d", parameter->least);
-        break;
-    case PARAMETER_BYTES:
-        if (number_parse_size(value, 1, INT_MAX, &n) != NUMBER_OK)
-            return set_bad_value(apply, directive, arg, "expected a size such as 64k");
-        break;
-    case PARAMETER_TIMES:
-        return set_keepalive(apply, directive, arg, value, listen);
-    }
-    *(int *)field = (int)n;
-    return 0;
-}
-
-static bool is_parameter(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-
-    return name[n - 1] == '=' ? strncmp(text, name, n) == 0 : strcmp(text, name) == 0;
-}
-
 static int fail_parameter(struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
-    static const struct {
-        const char *name, *lacking;
-    } elsewhere[] = {
-        { "udp", ": there is no UDP here, only TCP" },
-        { "ssl", ": this version has no TLS" },
-        { "multipath", ": there is no Multipath TCP here" },
-        { "setfib=", ": only FreeBSD has routing tables of a socket" },
-        { "accept_filter=", ": only FreeBSD and NetBSD have accept filters" },
+    static const struct parameter elsewhere[] = {
+        { "udp", .expected = ": there is no UDP here, only TCP" },
+        { "ssl", .expected = ": this version has no TLS" },
+        { "multipath", .expected = ": there is no Multipath TCP here" },
+        { "setfib=", PARAMETER_TEXT, .expected = ": only FreeBSD has routing tables of a socket" },
+        { "accept_filter=", PARAMETER_TEXT,
+            .expected = ": only FreeBSD and NetBSD have accept filters" },
+        { .name = NULL },
     };
-    const char *names[countof(parameters) + 1] = { NULL };
+    const struct parameter *row = parameter_find(elsewhere, directive->args[arg].text);
+    const char *names[countof(parameters) + 1] = { KEEPALIVE "=" };
 
-    for (size_t i = 0; i < countof(elsewhere); i++)
-        if (is_parameter(directive->args[arg].text, elsewhere[i].name))
-            return set_bad_value(apply, directive, arg,
-                "this parameter of nginx is not supported%s", elsewhere[i].lacking);
+    if (row != NULL)
+        return set_bad_value(
+            apply, directive, arg, "this parameter of nginx is not supported%s", row->expected);
     for (size_t i = 0; i < countof(parameters); i++)
-        names[i] = parameters[i].name;
+        names[i + 1] = parameters[i].name;
     return set_bad_name(apply, directive, arg, names, "a parameter of \"listen\"");
+}
+
+/* Parameters in `options`, of the socket, make the address one with a socket of its own. */
+static int set_parameter(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+    struct listen_address *listen)
+{
+    const char *text = directive->args[arg].text, *times = parameter_value(text, KEEPALIVE);
+    const struct parameter *row = parameter_find(parameters, text);
+
+    if (row == NULL && times == NULL)
+        return fail_parameter(apply, directive, arg);
+    if (times != NULL || row->offset - FIELD(options) < sizeof(listen->options))
+        listen->own_socket = true;
+    return times != NULL ? set_keepalive(apply, directive, arg, times, listen)
+                         : parameter_set(apply, directive, arg, parameters, NULL, listen);
 }
 
 static int set_listen_parameters(
@@ -148,19 +117,9 @@ static int set_listen_parameters(
 {
     int status = 0;
 
-    for (unsigned arg = 1; arg < directive->arg_n; arg++) {
-        const struct parameter *parameter = parameters, *end = parameters + countof(parameters);
-
-        while (parameter < end && !is_parameter(directive->args[arg].text, parameter->name))
-            parameter++;
-        if (parameter == end) {
-            status = fail_parameter(apply, directive, arg);
-            continue;
-        }
-        listen->own_socket = listen->own_socket || parameter->own_socket;
-        if (set_parameter(apply, directive, arg, parameter, listen) == -1)
+    for (unsigned arg = 1; arg < directive->arg_n; arg++)
+        if (set_parameter(apply, directive, arg, listen) == -1)
             status = -1;
-    }
     return status;
 }
 

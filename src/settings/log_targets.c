@@ -4,11 +4,11 @@
 #include "settings/log_targets.h"
 
 #include "base/check.h"
-#include "base/number.h"
 #include "net/address_parse.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/lookup.h"
+#include "settings/parameter.h"
 #include "settings/set_value.h"
 
 #include <ctype.h>
@@ -91,13 +91,13 @@ static const char *set_parameter(
 {
     const char *value;
 
-    if ((value = set_option(text, "server")) != NULL)
+    if ((value = parameter_value(text, "server")) != NULL)
         return set_server(apply, syslog, value);
-    if ((value = set_option(text, "facility")) != NULL)
+    if ((value = parameter_value(text, "facility")) != NULL)
         return set_facility(syslog, value);
-    if ((value = set_option(text, "tag")) != NULL)
+    if ((value = parameter_value(text, "tag")) != NULL)
         return set_tag(syslog, value);
-    if ((value = set_option(text, "severity")) != NULL)
+    if ((value = parameter_value(text, "severity")) != NULL)
         return set_severity(syslog, value);
     if (strcmp(text, "nohostname") != 0)
         return "expected server=, facility=, tag=, severity= or nohostname";
@@ -239,6 +239,14 @@ int log_targets_set(struct apply *apply, const struct conf_directive *directive,
     return log_targets_read(apply, directive, &target) == -1 ? -1 : add_target(apply, &target);
 }
 
+static const struct parameter rate_parameters[] = {
+    { "burst=", PARAMETER_NUMBER, offsetof(struct core_settings, log_burst), 1, INT32_MAX,
+        "a number between 1 and 2147483647" },
+    { "interval=", PARAMETER_MSEC, offsetof(struct core_settings, log_interval), 1, 86400 * 1000,
+        "a time between 1ms and 1d" },
+    { .name = NULL },
+};
+
 int log_targets_set_rate_limit(
     struct apply *apply, const struct conf_directive *directive, void *field)
 {
@@ -248,21 +256,10 @@ int log_targets_set_rate_limit(
         core->log_burst = 0;
         return 0;
     }
-    for (unsigned i = 0; i < directive->arg_n; i++) {
-        const char *text = directive->args[i].text;
-        const char *burst = set_option(text, "burst"), *interval = set_option(text, "interval");
-
-        if (burst != NULL) {
-            if (number_parse(burst, 1, INT_MAX, &core->log_burst) != NUMBER_OK)
-                return set_bad_value(
-                    apply, directive, i, "expected a number between 1 and %d", INT_MAX);
-        } else if (interval == NULL) {
-            return set_bad_value(
-                apply, directive, i, "expected burst=number, interval=time, or \"off\" alone");
-        } else if (number_parse_msec(interval, 1, 86400 * 1000, &core->log_interval) != NUMBER_OK) {
-            return set_bad_value(apply, directive, i, "expected a time between 1ms and 1d");
-        }
-    }
+    for (unsigned i = 0; i < directive->arg_n; i++)
+        if (parameter_set(apply, directive, i, rate_parameters,
+                "burst=number, interval=time, or \"off\" alone", core) == -1)
+            return -1;
     return 0;
 }
 

@@ -52,6 +52,9 @@ enum number_status parameter_read(const struct parameter *row, const char *text,
         return number_parse_msec(value, row->least, row->most, field);
     case PARAMETER_NUMBER:
         return number_parse(value, row->least, row->most, field);
+    case PARAMETER_BYTES:
+        status = number_parse_size(value, row->least, row->most, &number);
+        break;
     default:
         status = number_parse(value, row->least, row->most, &number);
     }
@@ -69,6 +72,7 @@ static int report_value(struct apply *apply, const struct conf_directive *direct
     static const char *const expected[] = {
         [PARAMETER_SWITCH] = "\"on\" or \"off\"",
         [PARAMETER_SIZE] = "a size such as 16k or 1m",
+        [PARAMETER_BYTES] = "a size such as 16k or 1m",
         [PARAMETER_MSEC] = "a time such as 30s",
         [PARAMETER_TEXT] = "a name",
     };

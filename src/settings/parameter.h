@@ -10,7 +10,8 @@
 enum parameter_kind {
     PARAMETER_FLAG,   /* a bool, by the name alone */
     PARAMETER_SWITCH, /* a bool, by "on" or "off" */
-    PARAMETER_COUNT,  /* uint32_t */
+    PARAMETER_COUNT,  /* uint32_t or int, as the next */
+    PARAMETER_BYTES,  /* a size */
     PARAMETER_PORT,   /* in_port_t */
     PARAMETER_NUMBER, /* int64_t, as the next two */
     PARAMETER_SIZE,

@@ -32,13 +32,6 @@ int set_bad_value(struct apply *apply, const struct conf_directive *directive, u
     return -1;
 }
 
-const char *set_option(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-
-    return strncmp(text, name, n) == 0 && text[n] == '=' ? text + n + 1 : NULL;
-}
-
 int set_bad_name(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *const *names, const char *expected)
 {

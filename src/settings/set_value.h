@@ -24,8 +24,6 @@ int set_nothing(struct apply *apply, const struct conf_directive *directive, voi
 int set_choice(struct apply *apply, const struct conf_directive *directive,
     const char *const *names, const char *expected, void *field);
 int set_name(struct apply *apply, const struct conf_directive *directive, void *field);
-/* Returns the value of "NAME=value"; NULL for another text. */
-const char *set_option(const char *text, const char *name);
 /* Reports `invalid value "x" in "name" directive: TEXT`. Returns -1. */
 int set_bad_value(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *format, ...) PRINTF_FORMAT(4, 5);
