@@ -52,7 +52,7 @@ struct names_client {
     ares_channel channel;
     names_client_replied *replied;
     struct timer timer;              /* the library's */
-    TAILQ_HEAD(, client_port) ports; /* of datagrams, the oldest first */
+    TAILQ_HEAD(, client_port) ports; /* datagrams', the oldest first */
     struct client_port *reading;     /* the port that the library receives from */
     struct client_asked *asking;     /* within names_client_ask() */
     unsigned socket_n, socket_most;  /* connections and ports */

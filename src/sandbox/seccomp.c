@@ -163,7 +163,7 @@ static void deny_namespaces(struct filter *filter)
     }
 }
 
-/* All requests but those of the runtime of this build. */
+/* Denies all requests but those of the runtime of this build. */
 static void deny_ptrace(struct filter *filter)
 {
     static const struct {

@@ -42,13 +42,13 @@ struct rule {
     const char *const *calls;    /* up to NULL; names unknown to the architecture are passed over */
     uint64_t with;               /* rights, one is enough; 0: no right is needed */
     uint64_t unless;             /* rights that exclude the rule */
-    struct scmp_arg_cmp when[2]; /* all hold; an `op` of 0 ends the conditions */
-    unsigned arg;                /* is, besides, one of the values, unless there are none */
+    struct scmp_arg_cmp when[2]; /* conditions; an `op` of 0 ends them */
+    unsigned arg;                /* number of an argument with one of the values, if any */
     unsigned value_n;
     const unsigned *values;
 };
 
-/* Each table ends with a rule without calls. */
+/* Tables, which end with a rule without calls. */
 extern const struct rule seccomp_denied[];    /* by `on` */
 extern const struct rule seccomp_allowed[];   /* by `strict` */
 extern const struct rule seccomp_libraries[]; /* options of own sockets: denied, or allowed */

@@ -92,7 +92,7 @@ struct events_settings {
     const struct mechanism *refused;                    /* by the kernel, and replaced; or NULL */
     int refusal;                                        /* its errno */
     struct mechanism_values mechanism_values;           /* values of the mechanism's directives */
-    struct mechanism_values all_values[MECHANISMS_MAX]; /* of all, as in mechanism_table */
+    struct mechanism_values all_values[MECHANISMS_MAX]; /* in the order of mechanism_table */
     struct address_block *debug;
     unsigned debug_n;
 };
@@ -147,7 +147,7 @@ struct cycle_options {
     const struct memory *memory; /* source of the cycle's memory; NULL: the C library */
     /* filled in by a configuration check, which is silent when all is well; or NULL */
     struct check_progress *progress;
-    /* of name services: noted by a check, and used later instead of asking; NULL: ask */
+    /* answers of name services: noted by a check, used later instead of asking; NULL: ask */
     struct answers *answers;
 };
 

@@ -6,7 +6,6 @@
 #include "base/number.h"
 #include "settings/setting.h"
 
-/* What a parameter sets. */
 enum parameter_kind {
     PARAMETER_FLAG,   /* a bool, by the name alone */
     PARAMETER_SWITCH, /* a bool, by "on" or "off" */

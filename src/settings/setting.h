@@ -38,7 +38,7 @@ struct setting {
     int (*set)(struct apply *apply, const struct conf_directive *directive, void *field);
     size_t offset, size; /* place of the field; a size is needed only to inherit it */
     int64_t least_value, greatest_value;
-    const char *const *names; /* of set_name(), up to NULL */
+    const char *const *names; /* choices of set_name(), up to NULL */
     const char *initial;      /* default: set as if it had been written; NULL: see `unset` */
     /* without `initial`: the default in the manual's words, such as "none"; no setter runs */
     const char *unset;

@@ -44,7 +44,7 @@ static int compile(struct regex *regex, const char *text, char error[REGEX_ERROR
     size_t place;
     int number;
 
-    assert(regex->arena != NULL); /* nothing of this is given back */
+    assert(regex->arena != NULL); /* memory of a pattern is never given back */
     regex->limits = pcre2_match_context_create(regex->general);
     if (context == NULL || regex->limits == NULL)
         return -1;

@@ -9,7 +9,7 @@ enum value_state {
     VALUE_UNKNOWN, /* not worked out */
     VALUE_BEGUN,   /* being worked out; found so by a value in a cycle */
     VALUE_FOUND,
-    VALUE_MISSING, /* there is none: "-" in a log, nothing elsewhere */
+    VALUE_MISSING, /* no value: "-" in a log, nothing elsewhere */
 };
 
 /* A value in a session; the bytes are lent until the session has ended. */

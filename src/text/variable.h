@@ -61,7 +61,7 @@ struct variable_row {
     const char *name;
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value);
     unsigned flags;
-    variable_text *text; /* these two are the variable's */
+    variable_text *text; /* the variable's, as is the number */
     uint64_t number;
 };
 
