@@ -167,8 +167,7 @@ struct include {
 static int refuse_include(const struct include *include, const char *what, const char *path)
 {
     include->source->too_deep = true;
-    report_error(include->source->report, include->word, "\"%s\" %s", path, what);
-    return -1;
+    return report_error(include->source->report, include->word, "\"%s\" %s", path, what);
 }
 
 static int include_file(const struct include *include, const char *path)

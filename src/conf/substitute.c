@@ -164,17 +164,14 @@ int substitute_variables(struct conf_source *source, const struct conf_word *wor
     if (copy_until(&s, word->text, '\0', true) == NULL)
         return -1;
     if (s.n > CONF_FILE_MAX) { /* a small file with a large variable many times */
-        report_error(source->report, word,
+        return report_error(source->report, word,
             "with its environment variables the argument is larger than %d MiB",
             CONF_FILE_MAX / (1024 * 1024));
-        return -1;
     }
     s.to = arena_alloc(source->arena, s.n + 1);
     s.plain = arena_alloc(source->arena, s.n + 1);
-    if (s.to == NULL || s.plain == NULL) {
-        report_error(source->report, word, "out of memory");
-        return -1;
-    }
+    if (s.to == NULL || s.plain == NULL)
+        return report_error(source->report, word, "out of memory");
     counted = s.n;
     s.n = 0;
     copy_until(&s, word->text, '\0', true);

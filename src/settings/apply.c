@@ -130,16 +130,15 @@ static void run_setter(
 /* A protocol's default of any number of arguments is parsed as if it was written. */
 static void set_initial_custom(struct apply *apply, const struct setting *setting)
 {
-    const char *text = arena_printf(apply->cycle->arena, "%s %s;", setting->name, setting->initial);
+    const char *text = apply_taken(
+        apply, arena_printf(apply->cycle->arena, "%s %s;", setting->name, setting->initial));
     const struct conf_block *block =
         text == NULL ? NULL
                      : conf_parse_text(&apply->cycle->source, "its default", text, strlen(text));
     const struct conf_directive *directive =
         block == NULL ? NULL : STAILQ_FIRST(&block->directives);
 
-    if (text == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    else if (directive != NULL && check_form(apply, setting, directive))
+    if (directive != NULL && check_form(apply, setting, directive))
         run_setter(apply, setting, directive);
 }
 

@@ -10,13 +10,16 @@
 
 #define UNIX "unix:"
 
+void *apply_taken(struct apply *apply, void *memory)
+{
+    if (memory == NULL)
+        report_error(apply->report, NULL, "out of memory");
+    return memory;
+}
+
 void *apply_alloc(struct apply *apply, size_t size)
 {
-    void *p = arena_alloc(apply->cycle->arena, size);
-
-    if (p == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return p;
+    return apply_taken(apply, arena_alloc(apply->cycle->arena, size));
 }
 
 void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size)
@@ -34,22 +37,17 @@ void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size)
 
 char *apply_strdup(struct apply *apply, const char *text)
 {
-    char *copy = arena_strdup(apply->cycle->arena, text);
-
-    if (copy == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return copy;
+    return apply_taken(apply, arena_strdup(apply->cycle->arena, text));
 }
 
 /* Puts `n` bytes of a directory before a relative path. */
 static const char *join_path(struct apply *apply, const char *directory, size_t n, const char *path)
 {
     assert(directory[0] == '/');
-    if (path[0] != '/')
-        path = arena_printf(apply->cycle->arena, "%.*s/%s", (int)n, directory, path);
-    if (path == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return path;
+    if (path[0] == '/')
+        return path;
+    return apply_taken(
+        apply, arena_printf(apply->cycle->arena, "%.*s/%s", (int)n, directory, path));
 }
 
 const char *apply_conf_path(struct apply *apply, const char *text)
@@ -76,8 +74,5 @@ const char *apply_address(struct apply *apply, const char *text)
     path = apply_path(apply, text + strlen(UNIX));
     if (path == NULL || path == text + strlen(UNIX))
         return path == NULL ? NULL : text;
-    text = arena_printf(apply->cycle->arena, UNIX "%s", path);
-    if (text == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return text;
+    return apply_taken(apply, arena_printf(apply->cycle->arena, UNIX "%s", path));
 }

@@ -6,6 +6,8 @@
 
 struct apply;
 
+/* Returns memory that was asked of an arena; reports NULL. */
+void *apply_taken(struct apply *apply, void *memory);
 /* Allocates memory of the cycle, zeroed; NULL after a report. */
 void *apply_alloc(struct apply *apply, size_t size);
 /* Returns the list with room for a further element, zeroed, perhaps a copy; NULL after a report. */

@@ -56,8 +56,7 @@ int settings_vreport(fb_conf *conf, const char *directive, const char *format, v
     char text[1024];
 
     vsnprintf(text, sizeof(text), format, args);
-    report_error(conf->apply->report, settings_place(conf, directive), "%s", text);
-    return -1;
+    return report_error(conf->apply->report, settings_place(conf, directive), "%s", text);
 }
 
 int settings_report(fb_conf *conf, const char *directive, const char *format, ...)
@@ -226,7 +225,7 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options)
     return NULL;
 }
 
-/* Each worker has its own name for the locks. */
+/* Workers have names of their own for the locks. */
 void settings_open_maps(struct zones *zones, struct slot_id id)
 {
     struct zone *zone;

@@ -27,8 +27,9 @@ static void warn_of_user(struct apply *apply, const struct conf_directive *direc
 {
     const struct conf_word *args = directive->args;
     const char *group = directive->arg_n > 1 ? args[1].text : NULL;
+    bool of_group;
 
-    if (lookup_has_user(apply, &args[0], args[0].text, group))
+    if (lookup_user(apply, &args[0], args[0].text, group, false, &of_group) == NULL)
         return;
     if (group == NULL)
         report_warn(apply->report, &args[0],
@@ -53,7 +54,8 @@ static int set_user(struct apply *apply, const struct conf_directive *directive,
             warn_of_user(apply, directive);
         return 0;
     }
-    wrong = lookup_user(apply, &directive->args[0], directive->args[0].text, group, &of_group);
+    wrong =
+        lookup_user(apply, &directive->args[0], directive->args[0].text, group, true, &of_group);
     return wrong == NULL ? 0 : set_bad_value(apply, directive, of_group ? 1 : 0, "%s", wrong);
 }
 
@@ -193,16 +195,13 @@ static int set_debug_modules(
         return -1;
     if (*(int64_t *)field == 0)
         return 0;
-    if (!relink_is_built()) {
-        report_error(apply->report, &directive->name,
+    if (!relink_is_built())
+        return report_error(apply->report, &directive->name,
             "\"debug_modules\" is not possible: this system has no dl_iterate_phdr()");
-        return -1;
-    }
     if (SLIST_EMPTY(&apply->cycle->modules))
         return 0;
-    report_error(apply->report, &directive->name,
+    return report_error(apply->report, &directive->name,
         "\"debug_modules\" must stand before the first \"load_module\"");
-    return -1;
 }
 
 static_assert(SANDBOX_OFF == 0 && SANDBOX_ON == 1 && SANDBOX_STRICT == 2, "in the order of names");
@@ -273,7 +272,7 @@ static void default_user(struct apply *apply)
     if (geteuid() != 0)
         return;
     /* no workers are better than workers as root */
-    if (lookup_user(apply, NULL, DEFAULT_USER, NULL, &of_group) != NULL)
+    if (lookup_user(apply, NULL, DEFAULT_USER, NULL, true, &of_group) != NULL)
         report_error(apply->report, NULL,
             "there is no user \"%s\" for the worker processes, name another with \"user\"",
             DEFAULT_USER);
@@ -288,10 +287,10 @@ static void default_control(struct apply *apply)
 
     if (n > 4 && strcmp(core->pid + n - 4, ".pid") == 0)
         n -= 4;
-    path = arena_printf(apply->cycle->arena, "%.*s.sock", (int)n, core->pid);
-    if (path == NULL) {
-        report_error(apply->report, NULL, "out of memory");
-    } else if (strlen(path) <= CONTROL_PATH_MAX) {
+    path = apply_taken(apply, arena_printf(apply->cycle->arena, "%.*s.sock", (int)n, core->pid));
+    if (path == NULL)
+        return;
+    if (strlen(path) <= CONTROL_PATH_MAX) {
         core->control = path;
         paths_add_default(apply, "control", PATH_CONTROL, path);
     } else {

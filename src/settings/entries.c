@@ -20,11 +20,8 @@ static int read_entries(void *arg, struct conf_block *block);
 struct arena *entries_arena(struct apply *apply)
 {
     const struct memory *memory = apply->options->memory;
-    struct arena *arena = arena_create_from(memory != NULL ? memory : &memory_plain);
 
-    if (arena == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return arena;
+    return apply_taken(apply, arena_create_from(memory != NULL ? memory : &memory_plain));
 }
 
 /* Frees the trees of included files, which are far larger than the entries' texts. */

@@ -112,7 +112,7 @@ static const char *host_name(struct apply *apply)
     if (gethostname(name, sizeof(name)) == -1)
         return "";
     name[sizeof(name) - 1] = '\0';
-    return arena_printf(apply->cycle->arena, "%s ", name);
+    return apply_taken(apply, arena_printf(apply->cycle->arena, "%s ", name));
 }
 
 /* Reads the parameters after "syslog:"; NULL after a report. */
@@ -141,8 +141,6 @@ static const struct syslog_server *parse_syslog(
         syslog->host = host_name(apply);
     if (syslog->address == NULL)
         set_bad_value(apply, directive, 0, "there is no \"server\"");
-    else if (syslog->host == NULL)
-        report_error(apply->report, NULL, "out of memory");
     return syslog->address == NULL || syslog->host == NULL ? NULL : syslog;
 }
 

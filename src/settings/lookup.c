@@ -139,7 +139,7 @@ static const char *keep_user(
     return NULL;
 }
 
-static const char *find_user(struct apply *apply, const struct conf_word *word, const char *user,
+const char *lookup_user(struct apply *apply, const struct conf_word *word, const char *user,
     const char *group, bool is_kept, bool *of_group)
 {
     struct identity *identity = malloc(sizeof(*identity));
@@ -167,20 +167,6 @@ static const char *find_user(struct apply *apply, const struct conf_word *word, 
     *of_group = question.of_group;
     free(identity);
     return wrong;
-}
-
-const char *lookup_user(struct apply *apply, const struct conf_word *word, const char *user,
-    const char *group, bool *of_group)
-{
-    return find_user(apply, word, user, group, true, of_group);
-}
-
-bool lookup_has_user(
-    struct apply *apply, const struct conf_word *word, const char *user, const char *group)
-{
-    bool of_group;
-
-    return find_user(apply, word, user, group, false, &of_group) == NULL;
 }
 
 /* Finds several addresses; another process has noted how many. */

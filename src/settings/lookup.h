@@ -13,17 +13,14 @@
 
 struct lookup_addresses {
     unsigned n;
-    in_port_t last; /* of a range of ports; 0: the addresses have theirs */
+    in_port_t last; /* end of a range of ports; 0: the addresses have theirs */
     struct address at[LOOKUP_ADDRESSES_MAX];
 };
 
-/* Sets the user's numbers and groups. `group` NULL: the group with the user's name, or the primary
- * group. *of_group: the group is wrong. `word` is the place in the configuration, or NULL. */
+/* Finds the user, and sets the numbers and groups if kept. `group` NULL: the group with the user's
+ * name, or the primary group. *of_group: the group is wrong. `word` NULL: no place. */
 const char *lookup_user(struct apply *apply, const struct conf_word *word, const char *user,
-    const char *group, bool *of_group);
-/* Whether the user exists, and the group unless NULL. Sets nothing. */
-bool lookup_has_user(
-    struct apply *apply, const struct conf_word *word, const char *user, const char *group);
+    const char *group, bool is_kept, bool *of_group);
 /* Parse as address_parse_listen(), address_parse_host() and target_parse() do. */
 const char *lookup_listen(
     struct apply *apply, const struct conf_word *word, struct lookup_addresses *out);

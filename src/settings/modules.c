@@ -17,13 +17,10 @@
 
 static const char *path_of(struct apply *apply, const char *text)
 {
-    const char *path = text;
-
-    if (text[0] != '/')
-        path = arena_printf(apply->cycle->arena, "%s/%s", apply->options->module_directory, text);
-    if (path == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return path;
+    if (text[0] == '/')
+        return text;
+    return apply_taken(
+        apply, arena_printf(apply->cycle->arena, "%s/%s", apply->options->module_directory, text));
 }
 
 /* Names the owner of a protocol, or of a directive that is no protocol's (NULL). */
@@ -47,22 +44,18 @@ static int check_names(struct apply *apply, const struct conf_word *word, const 
     char text[512];
 
     for (unsigned i = 0; others[i] != NULL; i++)
-        if (strcmp(others[i]->name, protocol->name) == 0) {
-            report_error(apply->report, word,
+        if (strcmp(others[i]->name, protocol->name) == 0)
+            return report_error(apply->report, word,
                 "module \"%s\" has a protocol \"%s\", and so has %s: load only one of them", path,
                 protocol->name, owner_name(apply, others[i], text));
-            return -1;
-        }
     for (uint32_t i = 0; i < protocol->directive_n; i++) {
         const char *name = protocol->directives[i].name;
 
         taken = rows_find(apply, name, CONTEXT_ANY & ~(unsigned)CONTEXT_OWN);
-        if (taken == NULL)
-            continue;
-        report_error(apply->report, word,
-            "module \"%s\" has a directive \"%s\", and so has %s: load only one of them", path,
-            name, owner_name(apply, taken->protocol, text));
-        return -1;
+        if (taken != NULL)
+            return report_error(apply->report, word,
+                "module \"%s\" has a directive \"%s\", and so has %s: load only one of them", path,
+                name, owner_name(apply, taken->protocol, text));
     }
     return 0;
 }
@@ -75,9 +68,8 @@ static int check_number(struct apply *apply, const struct conf_word *word, const
         n++;
     if (n < STREAM_PROTOCOLS_MAX)
         return 0;
-    report_error(apply->report, word, "too many protocols with module \"%s\": at most %d can exist",
-        path, STREAM_PROTOCOLS_MAX);
-    return -1;
+    return report_error(apply->report, word,
+        "too many protocols with module \"%s\": at most %d can exist", path, STREAM_PROTOCOLS_MAX);
 }
 
 /* With -t an unreadable file is a warning, and directives may then be unknown. */
@@ -102,14 +94,12 @@ static int check_module(
         module_debug(apply->cycle->arena, module->protocol, module->original);
 
     if (checked == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    else if (checked == module->protocol)
-        report_error(apply->report, word,
+        return report_error(apply->report, NULL, "out of memory");
+    if (checked == module->protocol)
+        return report_error(apply->report, word,
             "module \"%s\" cannot be checked, as \"debug_modules\" asks: its calls could not be "
             "redirected",
             path);
-    if (checked == NULL || checked == module->protocol)
-        return -1;
     module->protocol = checked;
     return 0;
 }

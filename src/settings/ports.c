@@ -65,11 +65,10 @@ static void add_binding(
 static void add_listener(struct apply *apply, struct listen_address *listen)
 {
     struct cycle *cycle = apply->cycle;
-    struct listener *listener = listener_create(cycle->arena, &listen->address, &listen->options);
+    struct listener *listener =
+        apply_taken(apply, listener_create(cycle->arena, &listen->address, &listen->options));
     struct port *port = apply_alloc(apply, sizeof(*port));
 
-    if (listener == NULL)
-        report_error(apply->report, NULL, "out of memory");
     if (listener == NULL || port == NULL)
         return;
     listener->options.tcp_nodelay = listen->chosen->server->settings.tcp_nodelay != 0;

@@ -70,10 +70,9 @@ static int claim_server(struct apply *apply, const struct conf_directive *direct
     if (server->protocol != protocol) {
         const struct scope_entry *other = find_seen(apply->scope, server->protocol, 0);
 
-        report_error(apply->report, &directive->name,
+        return report_error(apply->report, &directive->name,
             "\"%s\" directive conflicts with \"%s\" in line %u: a server has one protocol",
             apply->setting->name, other->setting->name, other->directive->name.line);
-        return -1;
     }
     return 0;
 }
@@ -384,16 +383,12 @@ static int define_variable(struct apply *apply, const fb_protocol *protocol, uin
     struct variable *variable = variables_add(apply->cycle->stream.variables, apply->cycle->arena,
         definition->name, strlen(definition->name));
 
-    if (variable == NULL) {
-        report_error(apply->report, NULL, "out of memory");
-        return -1;
-    }
-    if (variable->get != NULL) {
-        report_error(apply->report, &apply->stream->name,
+    if (variable == NULL)
+        return report_error(apply->report, NULL, "out of memory");
+    if (variable->get != NULL)
+        return report_error(apply->report, &apply->stream->name,
             "protocol \"%s\" defines the variable \"%s\", which is another one's", protocol->name,
             variable->name);
-        return -1;
-    }
     variable->get = variables_protocol_get;
     variable->arg = protocol;
     variable->number = i;

@@ -27,9 +27,8 @@ int set_bad_value(struct apply *apply, const struct conf_directive *directive, u
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    report_error(apply->report, word, "invalid value \"%s\" in \"%s\" directive: %s", word->text,
-        directive->name.text, text);
-    return -1;
+    return report_error(apply->report, word, "invalid value \"%s\" in \"%s\" directive: %s",
+        word->text, directive->name.text, text);
 }
 
 int set_bad_name(struct apply *apply, const struct conf_directive *directive, unsigned arg,

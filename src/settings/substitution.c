@@ -26,17 +26,14 @@ int substitution_set(struct apply *apply, const struct conf_directive *directive
     const struct conf_file *file = directive->name.file;
     const struct conf_directive *earlier = find_earlier(apply, directive);
 
-    if (earlier != NULL) {
-        report_error(apply->report, &directive->name,
+    if (earlier != NULL)
+        return report_error(apply->report, &directive->name,
             "\"%s\" must stand before all other directives, and \"%s\" stands before it",
             directive->name.text, earlier->name.text);
-        return -1;
-    }
     if (file != NULL && file->includer != NULL) { /* a default stands in no file */
-        report_error(apply->report, &directive->name,
+        return report_error(apply->report, &directive->name,
             "\"%s\" must stand in the main file, not in one that it includes",
             directive->name.text);
-        return -1;
     }
     return set_flag(apply, directive, field);
 }

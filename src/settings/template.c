@@ -18,7 +18,7 @@ struct reading {
     struct apply *apply;
     const struct conf_word *word;
     size_t word_n;   /* its bytes */
-    const char *end; /* of the text, which ends as the word does */
+    const char *end; /* the text's, and the word's */
     struct template_part parts[TEMPLATE_PARTS_MAX];
     unsigned part_n;
 };
@@ -61,12 +61,10 @@ struct variable *template_use(
 
 static int add_part(struct reading *reading, struct template_part part)
 {
-    if (reading->part_n == TEMPLATE_PARTS_MAX) {
-        report_error(reading->apply->report, reading->word,
+    if (reading->part_n == TEMPLATE_PARTS_MAX)
+        return report_error(reading->apply->report, reading->word,
             "\"%s\" has more than %d variables and texts between them", reading->word->text,
             TEMPLATE_PARTS_MAX);
-        return -1;
-    }
     reading->parts[reading->part_n++] = part;
     return 0;
 }
@@ -77,10 +75,8 @@ static int add_text(struct reading *reading, const char *text, size_t n)
 
     if (n == 0)
         return 0;
-    if (copy == NULL) {
-        report_error(reading->apply->report, NULL, "out of memory");
-        return -1;
-    }
+    if (copy == NULL)
+        return report_error(reading->apply->report, NULL, "out of memory");
     return add_part(reading, (struct template_part) { .text = value_own(copy, n) });
 }
 
@@ -116,18 +112,14 @@ static int add_variable(struct reading *reading, const char **text)
     if (n > 0 && !closed && **text >= '1' && **text <= '9') /* a single digit, as in nginx */
         return add_part(
             reading, (struct template_part) { .capture = (unsigned)(*(*text)++ - '0') });
-    if (n == 0) {
-        report_error(report, reading->word,
+    if (n == 0)
+        return report_error(report, reading->word,
             "invalid variable name in \"%s\": expected letters, digits or \"_\" after \"$\"",
             reading->word->text);
-        return -1;
-    }
-    if (closed && name[n] != '}') {
-        report_error(report, reading->word,
+    if (closed && name[n] != '}')
+        return report_error(report, reading->word,
             "the closing bracket in \"%.*s\" variable is missing in \"%s\"", (int)n, name,
             reading->word->text);
-        return -1;
-    }
     *text = name + n + closed;
     variable = template_use(reading->apply, reading->word, name, n);
     if (variable == NULL)
