@@ -43,9 +43,9 @@ static int add_server(struct apply *apply, const struct conf_directive *directiv
     if (wrong != NULL)
         return set_bad_value(apply, directive, arg, "%s", wrong);
     address_format(&address, true, name);
-    all = resolver->servers == NULL
-              ? apply_strdup(apply, name)
-              : arena_printf(apply->cycle->arena, "%s,%s", resolver->servers, name);
+    all = resolver->servers == NULL ? apply_strdup(apply, name)
+                                    : apply_taken(apply, arena_printf(apply->cycle->arena, "%s,%s",
+                                                             resolver->servers, name));
     if (all == NULL)
         return -1;
     resolver->servers = all;

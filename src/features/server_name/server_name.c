@@ -128,7 +128,7 @@ static void claim_name(struct apply *apply, struct claims *claims,
     bool free = add_claim(apply, claims, first, name);
 
     if (*name == '.') { /* stands for the name itself, and for all names below */
-        const char *below = arena_printf(apply->cycle->arena, "*%s", name);
+        const char *below = apply_taken(apply, arena_printf(apply->cycle->arena, "*%s", name));
 
         free = (below == NULL || add_claim(apply, claims, first, below)) && free;
         free = add_claim(apply, claims, first, name + 1) && free;
