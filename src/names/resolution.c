@@ -115,7 +115,6 @@ struct delivery {
     fb_name_record records[2 * MESSAGE_ITEMS];
     union {
         struct sockaddr any;
-        struct sockaddr_in in;
         struct sockaddr_in6 in6;
     } addresses[2 * MESSAGE_ITEMS];
 };
@@ -123,22 +122,13 @@ struct delivery {
 static void add_address(struct delivery *delivery, const struct names_answer *answer,
     const struct message_item *item, in_port_t port)
 {
-    fb_name_record *record = &delivery->records[delivery->names.n];
-    bool is_v4 = answer->type == MESSAGE_A;
+    unsigned i = delivery->names.n;
+    struct address address;
 
-    if (is_v4) {
-        struct sockaddr_in *in = &delivery->addresses[delivery->names.n].in;
-
-        *in = (struct sockaddr_in) { .sin_family = AF_INET, .sin_port = htons(port) };
-        memcpy(&in->sin_addr, item->address, sizeof(in->sin_addr));
-    } else {
-        struct sockaddr_in6 *in6 = &delivery->addresses[delivery->names.n].in6;
-
-        *in6 = (struct sockaddr_in6) { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-        memcpy(&in6->sin6_addr, item->address, sizeof(in6->sin6_addr));
-    }
-    record->address = &delivery->addresses[delivery->names.n].any;
-    record->address_n = is_v4 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+    address_make(&address, answer->type == MESSAGE_A ? AF_INET : AF_INET6, item->address, port);
+    memcpy(&delivery->addresses[i], &address.any, address.length);
+    delivery->records[i].address = &delivery->addresses[i].any;
+    delivery->records[i].address_n = address.length;
 }
 
 static void add_answer(struct delivery *delivery, const struct names_answer *answer,
@@ -242,15 +232,13 @@ static int take_numeric(
 
 static bool parse_numeric(const char *text, struct address *out)
 {
-    memset(out, 0, sizeof(*out));
-    if (inet_pton(AF_INET, text, &out->in.sin_addr) == 1) {
-        out->in.sin_family = AF_INET;
-        out->length = sizeof(out->in);
-    } else if (inet_pton(AF_INET6, text, &out->in6.sin6_addr) == 1) {
-        out->in6.sin6_family = AF_INET6;
-        out->length = sizeof(out->in6);
-    }
-    return out->length > 0;
+    uint8_t host[16];
+    bool is_v4 = inet_pton(AF_INET, text, host) == 1;
+
+    if (!is_v4 && inet_pton(AF_INET6, text, host) != 1)
+        return false;
+    address_make(out, is_v4 ? AF_INET : AF_INET6, host, 0);
+    return true;
 }
 
 /* Writes the name under which the names of an address are found. */
