@@ -4,6 +4,8 @@
  * read, with their pid in place of SANDBOX_OWN_PID. */
 #include "sandbox/confine.h"
 
+#include "base/clock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +19,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 struct sandbox_filter {
@@ -25,23 +26,18 @@ struct sandbox_filter {
     struct sock_filter code[];
 };
 
-static int64_t filter_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Reads until the end, for a bounded time, and at most `size` bytes; -1 with errno. */
 static ssize_t read_filter(int fd, char *bytes, size_t size)
 {
-    int64_t until = filter_now_ms() + SANDBOX_FILTER_MS, left;
+    struct clock clock = { .mono_ms = 0 };
+    uint64_t until;
     struct pollfd state = { .fd = fd, .events = POLLIN };
     size_t n = 0;
 
-    while (n < size && (left = until - filter_now_ms()) > 0) {
-        ssize_t got = poll(&state, 1, (int)left);
+    clock_read(&clock);
+    until = clock.mono_ms + SANDBOX_FILTER_MS;
+    for (; n < size && clock.mono_ms < until; clock_read(&clock)) {
+        ssize_t got = poll(&state, 1, (int)(until - clock.mono_ms));
 
         if (got > 0)
             got = read(fd, bytes + n, size - n);
