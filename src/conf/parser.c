@@ -25,10 +25,9 @@ struct parser {
     unsigned depth;
 };
 
-static bool fail_parse_memory(struct parser *parser, const struct conf_word *at)
+static int fail_parse_memory(struct parser *parser, const struct conf_word *at)
 {
-    report_error(parser->source->report, at, "out of memory");
-    return false;
+    return report_error(parser->source->report, at, "out of memory");
 }
 
 static struct conf_block *create_block(struct arena *arena)
@@ -40,7 +39,7 @@ static struct conf_block *create_block(struct arena *arena)
     return block;
 }
 
-static bool add_word(struct parser *parser, const struct conf_word *word)
+static int add_word(struct parser *parser, const struct conf_word *word)
 {
     if (parser->word_n == parser->word_max) {
         unsigned max = parser->word_max == 0 ? 16 : parser->word_max * 2;
@@ -53,7 +52,7 @@ static bool add_word(struct parser *parser, const struct conf_word *word)
     }
     assert(parser->word_n < parser->word_max);
     parser->words[parser->word_n++] = *word;
-    return true;
+    return 0;
 }
 
 /* Makes a directive of the words and adds it to the innermost block; NULL without memory. */
@@ -79,18 +78,17 @@ static struct conf_directive *add_directive(struct parser *parser)
     return directive;
 }
 
-static bool fail_unexpected(struct parser *parser, const struct conf_word *token)
+static int fail_unexpected(struct parser *parser, const struct conf_word *token)
 {
-    report_error(parser->source->report, token, "unexpected \"%s\", expecting a directive%s",
+    return report_error(parser->source->report, token, "unexpected \"%s\", expecting a directive%s",
         token->text, parser->depth > 0 ? " or \"}\"" : "");
-    return false;
 }
 
-static bool end_directive(struct parser *parser, const struct conf_word *token)
+static int end_directive(struct parser *parser, const struct conf_word *token)
 {
     if (parser->word_n == 0)
         return fail_unexpected(parser, token);
-    return add_directive(parser) != NULL || fail_parse_memory(parser, token);
+    return add_directive(parser) != NULL ? 0 : fail_parse_memory(parser, token);
 }
 
 /* Whether a regular expression that is not quoted goes on with the "{". */
@@ -102,25 +100,21 @@ static bool is_within_regex(const struct parser *parser, const struct conf_word 
            word->column + word->width == token->column;
 }
 
-static bool open_block(struct parser *parser, const struct conf_word *token)
+static int open_block(struct parser *parser, const struct conf_word *token)
 {
     struct conf_directive *directive;
     struct conf_block *block;
 
     if (parser->word_n == 0)
         return fail_unexpected(parser, token);
-    if (is_within_regex(parser, token)) {
-        report_error(parser->source->report, token,
+    if (is_within_regex(parser, token))
+        return report_error(parser->source->report, token,
             "\"{\" within the regular expression " NAME " opens a block: quote the expression",
             parser->words[parser->word_n - 1].text);
-        return false;
-    }
-    if (parser->depth == CONF_DEPTH_MAX) {
-        report_error(parser->source->report, &parser->words[0],
+    if (parser->depth == CONF_DEPTH_MAX)
+        return report_error(parser->source->report, &parser->words[0],
             "block " NAME " is nested too deeply: at most %d blocks can contain it",
             parser->words[0].text, CONF_DEPTH_MAX);
-        return false;
-    }
     if ((block = create_block(parser->source->trees)) == NULL ||
         (directive = add_directive(parser)) == NULL)
         return fail_parse_memory(parser, token);
@@ -128,47 +122,41 @@ static bool open_block(struct parser *parser, const struct conf_word *token)
     parser->depth++;
     parser->blocks[parser->depth] = block;
     parser->openers[parser->depth] = directive;
-    return true;
+    return 0;
 }
 
-static bool close_block(struct parser *parser, const struct conf_word *token)
+static int close_block(struct parser *parser, const struct conf_word *token)
 {
-    if (parser->word_n > 0) {
-        /* the last word is where the ";" is missing; the "}" may be many lines below */
-        report_error(parser->source->report, &parser->words[parser->word_n - 1],
+    /* the last word is where the ";" is missing; the "}" may be many lines below */
+    if (parser->word_n > 0)
+        return report_error(parser->source->report, &parser->words[parser->word_n - 1],
             "directive " NAME " is not terminated by \";\"", parser->words[0].text);
-        return false;
-    }
-    if (parser->depth == 0) {
-        report_error(parser->source->report, token, "unexpected \"}\", no block is open");
-        return false;
-    }
+    if (parser->depth == 0)
+        return report_error(parser->source->report, token, "unexpected \"}\", no block is open");
     assert(parser->depth > 0 &&
            parser->openers[parser->depth]->block == parser->blocks[parser->depth]);
     parser->depth--;
-    return true;
+    return 0;
 }
 
-static void check_text_end(struct parser *parser, const struct conf_word *token)
+static int end_text(struct parser *parser, const struct conf_word *token)
 {
     const struct conf_word *opener;
 
-    if (parser->word_n > 0) {
-        report_error(parser->source->report, &parser->words[parser->word_n - 1],
+    if (parser->word_n > 0)
+        return report_error(parser->source->report, &parser->words[parser->word_n - 1],
             "unexpected end of %s, expecting \";\": directive " NAME " is not terminated",
             parser->unit, parser->words[0].text);
-        return;
-    }
-    if (parser->depth > 0) {
-        opener = &parser->openers[parser->depth]->name;
-        report_error(parser->source->report, token,
-            "unexpected end of %s, expecting \"}\" to close " NAME " opened at line %u",
-            parser->unit, opener->text, opener->line);
-    }
+    if (parser->depth == 0)
+        return -1;
+    opener = &parser->openers[parser->depth]->name;
+    return report_error(parser->source->report, token,
+        "unexpected end of %s, expecting \"}\" to close " NAME " opened at line %u", parser->unit,
+        opener->text, opener->line);
 }
 
-static bool handle_token(
-    struct parser *parser, enum lexer_token token, const struct conf_word *word)
+/* Returns -1 at the end of the text, or after a report. */
+static int handle_token(struct parser *parser, enum lexer_token token, const struct conf_word *word)
 {
     switch (token) {
     case TOKEN_WORD:
@@ -180,12 +168,11 @@ static bool handle_token(
     case TOKEN_CLOSE:
         return close_block(parser, word);
     case TOKEN_END:
-        check_text_end(parser, word);
-        return false;
+        return end_text(parser, word);
     case TOKEN_FAILED:
         break;
     }
-    return false;
+    return -1;
 }
 
 struct conf_block *conf_parse(
@@ -203,7 +190,7 @@ struct conf_block *conf_parse(
     lexer_init(&lexer, source, file, unit);
     do
         token = lexer_next(&lexer, &word);
-    while (handle_token(&parser, token, &word));
+    while (handle_token(&parser, token, &word) == 0);
     free(parser.words);
     return parser.blocks[0];
 }

@@ -76,7 +76,7 @@ const char *module_text(char text[MODULE_TEXT], const char *format, ...)
     return text;
 }
 
-static bool is_protocol_name(const char *s)
+bool module_is_name(const char *s)
 {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz"
                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
@@ -179,7 +179,7 @@ static const char *check_protocol_name(const fb_protocol *protocol, char *text)
 {
     if (protocol->name == NULL)
         return module_text(text, "has no protocol name: set \"name\"");
-    if (!is_protocol_name(protocol->name))
+    if (!module_is_name(protocol->name))
         return module_text(text,
             "has the protocol name \"%.64s\": use 1 to %d letters, digits and \"_\"",
             protocol->name, NAME_MOST);
@@ -249,7 +249,7 @@ static const char *check_directive(const fb_protocol *protocol, uint32_t i, char
 
     if (directive.name == NULL)
         return module_text(text, "has a directive without a name, number %" PRIu32, i);
-    if (!is_protocol_name(directive.name))
+    if (!module_is_name(directive.name))
         return module_text(text, "has a directive \"%.64s\": use 1 to %d letters, digits and \"_\"",
             directive.name, NAME_MOST);
     for (uint32_t j = 0; j < i; j++)
@@ -315,7 +315,7 @@ static const char *check_metrics(const fb_protocol *protocol, char *text)
     for (uint32_t i = 0; i < protocol->metric_n; i++) {
         const fb_metric *metric = &protocol->metrics[i];
 
-        if (metric->name == NULL || !is_protocol_name(metric->name))
+        if (metric->name == NULL || !module_is_name(metric->name))
             return module_text(text,
                 "has a metric without a proper name, number %" PRIu32
                 ": use 1 to %d letters, digits and \"_\"",
@@ -340,7 +340,7 @@ static const char *check_variable(const fb_protocol *protocol, uint32_t i, char 
     if (variable.name == NULL)
         return module_text(text, "has a variable without a name, number %" PRIu32, i);
     if (strncmp(variable.name, protocol->name, n) != 0 || variable.name[n] != '_' ||
-        !is_protocol_name(variable.name + n + 1))
+        !module_is_name(variable.name + n + 1))
         return module_text(text,
             "has a variable \"%.80s\": its name is \"%s_\", and 1 to %d letters, digits and \"_\"",
             variable.name, protocol->name, NAME_MOST);

@@ -52,6 +52,8 @@ const fb_protocol *module_debug(
     struct arena *arena, const fb_protocol *copy, const fb_protocol *original);
 /* Unloads the first module of the list. Nothing may use its protocol any more. */
 void module_unload(struct modules *modules);
+/* Whether the text is a name of protocols: 1 to 31 letters, digits and "_". */
+bool module_is_name(const char *text);
 /* Writes a text about a module, and returns it. */
 const char *module_text(char text[MODULE_TEXT], const char *format, ...) PRINTF_FORMAT(2, 3);
 /* Checks the descriptor of a protocol of any version. Returns NULL, or `text` with the reason. */

@@ -132,14 +132,9 @@ static uint64_t memory_of(const fb_map_options *options)
 
 static const char *check_map(const fb_map_options *options)
 {
-    size_t n;
-
     if (options->size < offsetof(fb_map_options, memory))
         return "its options begin with .size = sizeof(fb_map_options)";
-    n = options->name == NULL ? 0
-                              : strspn(options->name, "abcdefghijklmnopqrstuvwxyz"
-                                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
-    if (n == 0 || n > 31 || options->name[n] != '\0')
+    if (options->name == NULL || !module_is_name(options->name))
         return "its name has 1 to 31 letters, digits and \"_\"";
     if (options->capacity < 1 || options->capacity > SHM_MAP_CAPACITY_MAX)
         return "its capacity is 1 to 1073741824 entries";

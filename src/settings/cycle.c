@@ -86,7 +86,6 @@ static void apply_configuration(
         .kind = APPLY_KIND, .cycle = cycle, .report = report, .options = options
     };
     const struct setting *mechanisms = events_mechanism_table(&apply);
-
     const struct setting *features = feature_rows(&apply);
 
     STAILQ_INIT(&apply.paths);
@@ -105,20 +104,17 @@ static struct cycle *create_cycle(const struct memory *memory)
 {
     struct arena *arena = memory != NULL ? arena_create_from(memory) : arena_create();
     struct cycle *cycle = arena == NULL ? NULL : arena_alloc(arena, sizeof(*cycle));
+    struct variables *variables = cycle == NULL ? NULL : arena_alloc(arena, sizeof(*variables));
 
-    if (cycle == NULL) {
+    if (variables == NULL) {
         arena_destroy(&arena);
         return NULL;
     }
     cycle->arena = arena;
-    cycle->stream.variables = arena_alloc(arena, sizeof(*cycle->stream.variables));
-    if (cycle->stream.variables == NULL) {
-        arena_destroy(&arena);
-        return NULL;
-    }
+    cycle->stream.variables = variables;
     STAILQ_INIT(&cycle->stream.servers);
     STAILQ_INIT(&cycle->stream.upstreams);
-    RB_INIT(&cycle->stream.variables->all);
+    RB_INIT(&variables->all);
     listener_set_init(&cycle->stream.listeners);
     STAILQ_INIT(&cycle->needs.paths);
     STAILQ_INIT(&cycle->needs.ports);
