@@ -265,21 +265,6 @@ void apply_defaults(struct apply *apply, struct scope *scope, const struct setti
     }
 }
 
-void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, void **features,
-    unsigned at, const struct setting *table)
-{
-    struct conf_report report;
-    struct scope scope = {
-        .kind = SCOPE_KIND, .at = at, .settings = settings, .features = features
-    };
-    struct apply apply = { .kind = APPLY_KIND, .cycle = cycle, .report = &report };
-
-    report_init(&report, NULL);
-    STAILQ_INIT(&scope.seen);
-    apply_defaults(&apply, &scope, table);
-    assert(report.error_n == 0); /* a default of a table is wrong */
-}
-
 static int apply_included(void *arg, struct conf_block *block)
 {
     struct apply *apply = arg;

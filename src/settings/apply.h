@@ -86,9 +86,5 @@ void apply_scope(
 void apply_defaults(struct apply *apply, struct scope *scope, const struct setting *table);
 /* Sets a field in the scope to the row's default. */
 void apply_initial(struct apply *apply, struct scope *scope, const struct setting *setting);
-/* Sets the defaults of a context's rows, in `settings` and `features` for rows of servers. Takes no
- * memory. */
-void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, void **features,
-    unsigned at, const struct setting *table);
 /* The setter of `include`: applies the content of the files. */
 int apply_include(struct apply *apply, const struct conf_directive *directive, void *field);

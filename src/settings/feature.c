@@ -43,8 +43,7 @@ const struct setting *feature_rows(struct apply *apply)
     return rows;
 }
 
-/* Makes a list of zeroed structs; `size` is the place of their size in struct feature. */
-static void **make_structs(struct apply *apply, size_t size)
+void **feature_make_structs(struct apply *apply, size_t size)
 {
     const struct feature *const *features = apply->options->features;
     void **structs = apply_alloc(apply, STREAM_FEATURES * sizeof(void *));
@@ -57,16 +56,6 @@ static void **make_structs(struct apply *apply, size_t size)
             return NULL;
     }
     return structs;
-}
-
-void **feature_make_confs(struct apply *apply)
-{
-    return make_structs(apply, offsetof(struct feature, conf_size));
-}
-
-void **feature_make_values(struct apply *apply)
-{
-    return make_structs(apply, offsetof(struct feature, server_size));
 }
 
 const struct variable_row *const *feature_variables(struct apply *apply)

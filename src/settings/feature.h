@@ -46,9 +46,8 @@ static inline void *feature_values(const struct scope *scope, unsigned feature)
 
 /* Makes the rows of stream {} of those of the features; NULL after a report. */
 const struct setting *feature_rows(struct apply *apply);
-/* Make the features' structs of the configuration, or of a block of stream {}. */
-void **feature_make_confs(struct apply *apply);
-void **feature_make_values(struct apply *apply);
+/* Makes a list of the features' structs; `size` is the place of their size in struct feature. */
+void **feature_make_structs(struct apply *apply, size_t size);
 /* Makes the list of the variables of all features, and of others; NULL after a report. */
 const struct variable_row *const *feature_variables(struct apply *apply);
 /* Makes the server run the handler, after all handlers of earlier phases and of the same. */

@@ -22,7 +22,8 @@ static int set_server(struct apply *apply, const struct conf_directive *directiv
     assert(stream->at == CONTEXT_STREAM);
     scope->server = server;
     scope->settings = &server->settings;
-    scope->features = server->features = feature_make_values(apply);
+    scope->features = server->features =
+        feature_make_structs(apply, offsetof(struct feature, server_size));
     if (scope->features == NULL)
         return -1;
     STAILQ_INSERT_TAIL(&stream->servers, scope, link);
@@ -56,8 +57,8 @@ static bool begin_stream(struct apply *apply, struct scope *scope)
     scope->settings = apply_alloc(apply, sizeof(*scope->settings));
     scope->confs = apply_alloc(apply, STREAM_PROTOCOLS_MAX * sizeof(*scope->confs));
     scope->finished = apply_alloc(apply, STREAM_PROTOCOLS_MAX * sizeof(*scope->finished));
-    scope->features = feature_make_values(apply);
-    stream->features = feature_make_confs(apply);
+    scope->features = feature_make_structs(apply, offsetof(struct feature, server_size));
+    stream->features = feature_make_structs(apply, offsetof(struct feature, conf_size));
     stream->variables->tables = feature_variables(apply);
     return scope->settings != NULL && scope->confs != NULL && scope->finished != NULL &&
            scope->features != NULL && stream->features != NULL && stream->variables->tables != NULL;

@@ -435,8 +435,8 @@ START_TEST(what_is_made_by_hand_has_the_same_defaults)
     STAILQ_INSERT_TAIL(&made.stream.servers, &server, link);
     memset(&made.core, 0, sizeof(made.core));
     memset(&made.events, 0, sizeof(made.events));
-    apply_table_defaults(&made, NULL, NULL, CONTEXT_MAIN, core_table);
-    apply_table_defaults(&made, NULL, NULL, CONTEXT_EVENTS, events_table);
+    server_defaults_of_table(&made, NULL, NULL, CONTEXT_MAIN, core_table);
+    server_defaults_of_table(&made, NULL, NULL, CONTEXT_EVENTS, events_table);
     for (unsigned i = 0; mechanism_table[i] != NULL; i++)
         made.events.all_values[i] = mechanism_defaults(mechanism_table[i]);
     arena = server_defaults(&server);

@@ -7,6 +7,21 @@
 
 #include <string.h>
 
+void server_defaults_of_table(struct cycle *cycle, struct server_settings *settings,
+    void **features, unsigned at, const struct setting *table)
+{
+    struct conf_report report;
+    struct scope scope = {
+        .kind = SCOPE_KIND, .at = at, .settings = settings, .features = features
+    };
+    struct apply apply = { .kind = APPLY_KIND, .cycle = cycle, .report = &report };
+
+    report_init(&report, NULL);
+    STAILQ_INIT(&scope.seen);
+    apply_defaults(&apply, &scope, table);
+    ck_assert_uint_eq(report.error_n, 0);
+}
+
 struct arena *server_defaults(struct server *server)
 {
     struct cycle cycle = { .arena = arena_create() };
@@ -20,10 +35,10 @@ struct arena *server_defaults(struct server *server)
     ck_assert_ptr_nonnull(cycle.arena);
     report_init(&report, cycle.arena);
     rows = feature_rows(&apply);
-    server->features = feature_make_values(&apply);
+    server->features = feature_make_structs(&apply, offsetof(struct feature, server_size));
     ck_assert(rows != NULL && server->features != NULL);
     memset(&server->settings, 0, sizeof(server->settings));
-    apply_table_defaults(&cycle, &server->settings, server->features, CONTEXT_SERVER, rows);
+    server_defaults_of_table(&cycle, &server->settings, server->features, CONTEXT_SERVER, rows);
     return cycle.arena;
 }
 
