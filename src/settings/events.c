@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 static int set_use(struct apply *apply, const struct conf_directive *directive, void *field)
 {
@@ -46,14 +45,13 @@ static int set_debug_connection(
 
     if (lookup_clients(apply, directive, found, &n) == -1)
         return -1;
-    blocks = apply_alloc(apply, (events->debug_n + n) * sizeof(*blocks));
-    if (blocks == NULL)
-        return -1;
-    if (events->debug_n > 0)
-        memcpy(blocks, events->debug, events->debug_n * sizeof(*blocks));
-    memcpy(blocks + events->debug_n, found, n * sizeof(*blocks));
-    events->debug = blocks;
-    events->debug_n += n;
+    for (unsigned i = 0; i < n; i++) {
+        blocks = apply_grow(apply, events->debug, events->debug_n, sizeof(*blocks));
+        if (blocks == NULL)
+            return -1;
+        blocks[events->debug_n++] = found[i];
+        events->debug = blocks;
+    }
     return 0;
 }
 

@@ -166,26 +166,17 @@ int log_targets_find(
     return target->path == NULL ? -1 : 0;
 }
 
-/* Doubles the list, so that many logs do not cost much memory. */
 struct log_target *log_targets_add(struct apply *apply, const struct log_target *target)
 {
     struct core_settings *core = &apply->cycle->core;
-    unsigned n = core->other_log_n;
     struct log_target *copy = apply_alloc(apply, sizeof(*copy));
+    struct log_target **all = apply_grow(apply, core->other_logs, core->other_log_n, sizeof(*all));
 
-    if (copy == NULL)
+    if (copy == NULL || all == NULL)
         return NULL;
-    if ((n & (n - 1)) == 0) {
-        struct log_target **larger = apply_alloc(apply, (n + 1) * 2 * sizeof(*larger));
-
-        if (larger == NULL)
-            return NULL;
-        if (n > 0)
-            memcpy(larger, core->other_logs, n * sizeof(*larger));
-        core->other_logs = larger;
-    }
     *copy = *target;
-    core->other_logs[core->other_log_n++] = copy;
+    all[core->other_log_n++] = copy;
+    core->other_logs = all;
     return copy;
 }
 
