@@ -118,7 +118,7 @@ static void collect_diag(const struct log *log, struct log_entry *entry)
 }
 
 /* Logs how many lines a target has lost, once it accepts lines again. */
-static void report_lost_lines(struct log *log, struct log_target *target)
+static void log_report_lost(struct log *log, struct log_target *target)
 {
     struct diag *diag = log->diag;
     uint64_t n = target->lost;
@@ -144,7 +144,7 @@ static void write_to_target(
     log_target_write(target, entry);
     log->broken = log->broken || target->broken;
     if (lost > 0 && lost == target->lost)
-        report_lost_lines(log, target);
+        log_report_lost(log, target);
 }
 
 static void write_to_targets(struct log *log, struct log_entry *entry)

@@ -203,7 +203,8 @@ void checked_block_end_all(
             checked_block_end(checked, block, when);
 }
 
-static const struct checked_block *find_block(const struct checked_blocks *blocks, const char *p)
+static const struct checked_block *find_checked_block(
+    const struct checked_blocks *blocks, const char *p)
 {
     const struct checked_block *block;
 
@@ -218,10 +219,10 @@ const struct checked_block *checked_block_at(const void *p)
     const struct checked *checked;
 
     SLIST_FOREACH (checked, checked_scope_workers(), link) {
-        const struct checked_block *block = find_block(&checked->live, p);
+        const struct checked_block *block = find_checked_block(&checked->live, p);
 
         if (block == NULL)
-            block = find_block(&checked->ended, p);
+            block = find_checked_block(&checked->ended, p);
         if (block != NULL)
             return block;
     }

@@ -199,7 +199,7 @@ void resolution_deliver(struct names *names, struct fb_resolution *resolution)
 
 /* ---- The beginning ---- */
 
-static const void *bytes_of(const struct address *address)
+static const void *resolution_bytes(const struct address *address)
 {
     return address->any.sa_family == AF_INET ? (const void *)&address->in.sin_addr
                                              : (const void *)&address->in6.sin6_addr;
@@ -219,7 +219,7 @@ static int take_numeric(
         part->why = message_why(MESSAGE_NO_DATA);
     } else {
         message_begin(&message, (uint16_t)type, MESSAGE_TTL_MOST, resolution->name);
-        message_add_address(&message, bytes_of(address));
+        message_add_address(&message, resolution_bytes(address));
         part->outcome = FB_NAME_FOUND;
         part->answer =
             names_answer_create(names->host.memory, &message, names->host.loop->clock.mono_ms, 0);
@@ -244,7 +244,7 @@ static bool parse_numeric(const char *text, struct address *out)
 /* Writes the name under which the names of an address are found. */
 static void reverse_name(const struct address *address, char name[MESSAGE_NAME])
 {
-    const uint8_t *p = bytes_of(address);
+    const uint8_t *p = resolution_bytes(address);
     size_t n = 0;
 
     if (address->any.sa_family == AF_INET) {

@@ -116,7 +116,7 @@ static bool is_our_lock(const char *name, int fd, struct log *log)
 enum lock_try { LOCK_TAKEN, LOCK_RETRY, LOCK_REFUSED };
 
 /* Locks the open lock's file for our pid. LOCK_REFUSED: after an emerg line. */
-static enum lock_try try_lock(
+static enum lock_try try_pidfile_lock(
     const char *path, const char *name, int fd, bool made, struct log *log)
 {
     nlink_t names;
@@ -164,7 +164,7 @@ static int open_lock(const char *path, const char *name, struct log *log)
             log_write(log, LEVEL_EMERG, errno, "open() \"%s\" failed", name);
             return -1;
         }
-        tried = try_lock(path, name, fd, made, log);
+        tried = try_pidfile_lock(path, name, fd, made, log);
         if (tried == LOCK_TAKEN)
             return fd;
         close(fd);

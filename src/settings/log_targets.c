@@ -30,7 +30,8 @@ static const char *const facilities[] = { "kern", "user", "mail", "daemon", "aut
 
 /* The setters of parameters return NULL, or what is wrong with the value. */
 
-static const char *set_server(struct apply *apply, struct syslog_server *syslog, const char *value)
+static const char *set_log_server(
+    struct apply *apply, struct syslog_server *syslog, const char *value)
 {
     char name[ADDRESS_TEXT];
     struct address *address = apply_alloc(apply, sizeof(*address));
@@ -86,13 +87,13 @@ static const char *set_severity(struct syslog_server *syslog, const char *value)
     return NULL;
 }
 
-static const char *set_parameter(
+static const char *set_target_parameter(
     struct apply *apply, struct syslog_server *syslog, const char *text)
 {
     const char *value;
 
     if ((value = parameter_value(text, "server")) != NULL)
-        return set_server(apply, syslog, value);
+        return set_log_server(apply, syslog, value);
     if ((value = parameter_value(text, "facility")) != NULL)
         return set_facility(syslog, value);
     if ((value = parameter_value(text, "tag")) != NULL)
@@ -128,7 +129,7 @@ static const struct syslog_server *parse_syslog(
         .tag = "forkbeard", .facility = 23 /* local7 */, .severity = LEVEL_INFO
     };
     while ((parameter = strsep(&copy, ",")) != NULL) {
-        const char *wrong = set_parameter(apply, syslog, parameter);
+        const char *wrong = set_target_parameter(apply, syslog, parameter);
 
         if (wrong != NULL) {
             set_bad_value(apply, directive, 0, "\"%s\": %s", parameter, wrong);

@@ -61,7 +61,7 @@ static const char *ask_user(struct question *question)
 }
 
 /* Parses the name, and asks the service for a host in it; NULL, or the text of a mistake. */
-static const char *ask_service(struct question *question)
+static const char *look_up_service(struct question *question)
 {
     struct lookup_addresses *all = question->answer;
     const char *wrong = NULL;
@@ -105,7 +105,7 @@ static const char *answer_question(struct apply *apply, struct question *questio
         check_progress_enter(progress, question->word, "while it was asked",
             "the name service for %s \"%s\"", question->kind == ANSWERS_USER ? "user" : "host",
             question->name);
-    wrong = ask_service(question);
+    wrong = look_up_service(question);
     if (!is_foreign)
         check_progress_leave(progress);
     if (wrong == NULL && answers != NULL &&
@@ -119,7 +119,7 @@ static const char *answer_address(struct apply *apply, struct question *question
 {
     question->key = question->name;
     return address_has_name(question->name) ? answer_question(apply, question)
-                                            : ask_service(question);
+                                            : look_up_service(question);
 }
 
 static const char *keep_user(
@@ -170,7 +170,7 @@ const char *lookup_user(struct apply *apply, const struct conf_word *word, const
 }
 
 /* Finds several addresses; another process has noted how many. */
-static const char *find_addresses(struct apply *apply, enum answers_kind kind,
+static const char *look_up_addresses(struct apply *apply, enum answers_kind kind,
     const struct conf_word *word, struct lookup_addresses *out)
 {
     struct question question = {
@@ -191,10 +191,10 @@ static const char *find_addresses(struct apply *apply, enum answers_kind kind,
 const char *lookup_listen(
     struct apply *apply, const struct conf_word *word, struct lookup_addresses *out)
 {
-    return find_addresses(apply, ANSWERS_LISTEN, word, out);
+    return look_up_addresses(apply, ANSWERS_LISTEN, word, out);
 }
 
-static const char *find_address(struct apply *apply, enum answers_kind kind, const char *text,
+static const char *look_up_address(struct apply *apply, enum answers_kind kind, const char *text,
     in_port_t port, void *out, size_t size)
 {
     struct question question = {
@@ -206,12 +206,12 @@ static const char *find_address(struct apply *apply, enum answers_kind kind, con
 
 const char *lookup_host(struct apply *apply, const char *text, in_port_t port, struct address *out)
 {
-    return find_address(apply, ANSWERS_HOST, text, port, out, sizeof(*out));
+    return look_up_address(apply, ANSWERS_HOST, text, port, out, sizeof(*out));
 }
 
 const char *lookup_target(struct apply *apply, const char *text, struct fb_target *out)
 {
-    return find_address(apply, ANSWERS_TARGET, text, 0, out, sizeof(*out));
+    return look_up_address(apply, ANSWERS_TARGET, text, 0, out, sizeof(*out));
 }
 
 /* Returns NULL, or the text of a mistake in the word. */
@@ -224,7 +224,7 @@ static const char *find_clients(struct apply *apply, const struct conf_word *wor
     *n = 1;
     if (wrong == NULL || strpbrk(word->text, "/:") != NULL || !address_has_name(word->text))
         return wrong;
-    wrong = find_addresses(apply, ANSWERS_CLIENTS, word, &found);
+    wrong = look_up_addresses(apply, ANSWERS_CLIENTS, word, &found);
     *n = wrong == NULL ? found.n : 0;
     for (unsigned i = 0; i < *n; i++)
         blocks[i] = address_block_of(&found.at[i]);

@@ -58,12 +58,13 @@ static void check_clash(
 
 RB_HEAD(path_names, path_entry);
 
-static int compare_names(const struct path_entry *a, const struct path_entry *b)
+static int compare_path_names(const struct path_entry *a, const struct path_entry *b)
 {
     return strcmp(strrchr(a->path, '/'), strrchr(b->path, '/'));
 }
 
-RB_GENERATE_INTERNAL(path_names, path_entry, node, compare_names, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(
+    path_names, path_entry, node, compare_path_names, static __attribute__((unused)))
 
 /* Chains the paths with the same last name: there may be tens of thousands of paths. */
 static void chain_alike(struct apply *apply)

@@ -21,7 +21,7 @@ static int compare_listens(const struct listen_address *a, const struct listen_a
 RB_GENERATE_INTERNAL(listens, listen_address, node, compare_listens, static __attribute__((unused)))
 
 /* Returns the wildcard with the socket that receives the clients of `narrow`, or NULL. */
-static struct listen_address *find_wide(
+static struct listen_address *find_wide_port(
     struct listens *listens, const struct listen_address *narrow)
 {
     struct listen_address wide;
@@ -213,12 +213,12 @@ void ports_build(struct apply *apply, struct scope *stream)
         warn_of_unreached(apply, server);
     STAILQ_FOREACH (server, &stream->servers, link)
         STAILQ_FOREACH (listen, &server->listens, link)
-            if (listen->first == NULL && find_wide(&all.listens, listen) == NULL)
+            if (listen->first == NULL && find_wide_port(&all.listens, listen) == NULL)
                 add_listener(apply, listen);
     if (apply->report->error_n > 0)
         return;
     STAILQ_FOREACH (server, &stream->servers, link)
         STAILQ_FOREACH (listen, &server->listens, link)
-            if (listen->first == NULL && (wide = find_wide(&all.listens, listen)) != NULL)
+            if (listen->first == NULL && (wide = find_wide_port(&all.listens, listen)) != NULL)
                 add_binding(apply, wide->listener, listen);
 }

@@ -77,7 +77,7 @@ static inline uint32_t hash_end(uint32_t hash)
     return hash ^ hash >> 15;
 }
 
-static uint32_t hash_key(const struct map_table *table, const char *key, size_t n)
+static uint32_t hash_map_key(const struct map_table *table, const char *key, size_t n)
 {
     uint32_t hash = HASH_BEGIN;
 
@@ -148,7 +148,7 @@ static int grow_entries(struct map_table *table)
 
 int map_table_add(struct map_table *table, const char *key, size_t n, uint32_t text)
 {
-    uint32_t hash = hash_key(table, key, n), *slot;
+    uint32_t hash = hash_map_key(table, key, n), *slot;
 
     assert(text != MAP_NONE && table->n <= table->most);
     if (n > UINT32_MAX || (table->n == table->most && grow_entries(table) == -1))
@@ -231,5 +231,5 @@ uint32_t map_table_find(const struct map_table *table, const char *p, size_t n)
     assert(table->slots != NULL);
     if (table->kind == MAP_END || table->kind == MAP_BEGIN)
         return find_longest(table, p, n);
-    return n > table->longest ? MAP_NONE : look_up(table, p, n, hash_key(table, p, n));
+    return n > table->longest ? MAP_NONE : look_up(table, p, n, hash_map_key(table, p, n));
 }

@@ -19,7 +19,7 @@ bool template_is_constant(const struct template *template, struct value *text)
     return true;
 }
 
-static struct value capture_of(struct fb_conn *conn, unsigned i)
+static struct value template_capture(struct fb_conn *conn, unsigned i)
 {
     const struct session_record *record = session_record_of(session_client_of(conn));
 
@@ -33,7 +33,7 @@ struct value template_part_value(struct fb_conn *conn, const struct template_par
     if (part->text.state != VALUE_UNKNOWN)
         return part->text;
     return part->variable != NULL ? *variable_value(conn, part->variable)
-                                  : capture_of(conn, part->capture);
+                                  : template_capture(conn, part->capture);
 }
 
 int template_value(struct fb_conn *conn, const struct template *template, struct value *out)

@@ -208,7 +208,7 @@ void siblings_open(struct worker *worker, struct channel_message *message)
     deliver_queue(worker, sibling);
 }
 
-static void queue_message(
+static void queue_for_sibling(
     struct worker *worker, struct sibling *sibling, struct queued_message *message)
 {
     STAILQ_INSERT_TAIL(&sibling->queue, message, link);
@@ -234,7 +234,7 @@ bool siblings_send(struct worker *worker, struct queued_message *message)
         sibling->refuses |= SIBLING_IS_FLOODED; /* the next ones would overtake this one */
     else if (sibling != NULL && (!reply || (sibling->queued_n < REPLIES_MAX &&
                                                messages->queued_n < QUEUED_IN_ALL_MAX))) {
-        queue_message(worker, sibling, message);
+        queue_for_sibling(worker, sibling, message);
         return true;
     }
     message_free(worker, message);
@@ -264,7 +264,7 @@ void siblings_greet(struct worker *worker, struct sibling *sibling)
     if (sibling->greeted && sibling->protocols == 0 && sibling->id != 0)
         sibling->unheard = listening;
     if (sibling->greeted)
-        queue_message(worker, sibling, greeting);
+        queue_for_sibling(worker, sibling, greeting);
     else
         siblings_retry_soon(worker);
 }
