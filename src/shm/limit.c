@@ -27,13 +27,12 @@ static int compare_counts(const struct shm_limit_count *a, const struct shm_limi
 
 RB_GENERATE(shm_limit_counts, shm_limit_count, node, compare_counts)
 
-static void hash_key(
-    const struct shm_limit *limit, const void *key, size_t n, struct shm_limit_count *count)
+static struct shm_limit_count count_of_key(const struct shm_limit *limit, const void *key, size_t n)
 {
     const uint64_t *seed = limit->header->seed;
 
     assert(key != NULL || n == 0);
-    *count = (struct shm_limit_count) {
+    return (struct shm_limit_count) {
         .key = { siphash(seed, key, n), siphash(seed + 2, key, n) },
     };
 }
@@ -67,6 +66,37 @@ static bool unlock_shard(struct shm_limit *limit, uint32_t shard, enum table_ste
     return false;
 }
 
+/* A call, with its outcome. */
+struct call {
+    const struct shm_limit_count *own;
+    uint32_t most;
+    const struct shm_limit_rate *rate;
+    bool reached;
+};
+
+/* Takes a call's step in the shard, again after a sweep of a full shard, after damage, and after a
+ * loss of the lock: OK; NONE without room; FAILED at last. */
+static ALWAYS_INLINE enum table_step take_step(struct shm_limit *limit, uint64_t now_ns,
+    enum table_step (*step)(struct shm_limit *limit, struct call *call), struct call *call)
+{
+    uint32_t shard = table_shard_of(&limit->table, call->own->key[0]);
+
+    assert(limit->table.hold.lock == NULL);
+    limit->now_ns = now_ns;
+    for (int tries = 0; tries < TABLE_TRIES; tries++) {
+        enum table_step taken;
+
+        lock_shard(limit, shard);
+        call->reached = false;
+        do /* a second sweep is not due */
+            taken = step(limit, call);
+        while (unlikely(taken == TABLE_NONE) && shm_limit_sweep_shard(limit, shard));
+        if (unlock_shard(limit, shard, taken))
+            return taken;
+    }
+    return TABLE_FAILED;
+}
+
 /* Counts a mismatch between the memory and the count written by this process. */
 static void compare_own(
     struct shm_limit *limit, const struct shm_limit_cells *cells, const struct shm_limit_count *own)
@@ -76,60 +106,38 @@ static void compare_own(
     limit->mended.recounted += there != own->n;
 }
 
-/* Writes this process's count. */
-static enum table_step write_own(struct shm_limit *limit, const struct table_place *place,
-    const struct shm_limit_count *own, uint32_t n)
-{
-    struct shm_limit_cells cells;
-    enum table_step step;
-
-    if (!shm_limit_read_cells(limit, place, &cells))
-        return TABLE_FAILED;
-    compare_own(limit, &cells, own);
-    step = shm_limit_publish(limit, place, &cells, n);
-    if (step != TABLE_OK || n > 0)
-        return step;
-    return shm_limit_drop_idle(limit, place);
-}
-
 /* Counts one more session where fewer than `most` are there. The count is published before the
- * deciding sum is taken: where a lock was taken from a process, both processes see the other's
+ * deciding sum is taken: where a lock was taken from a process, both processes see the second
  * count. */
-static enum table_step count_one(
-    struct shm_limit *limit, const struct shm_limit_count *own, uint32_t most, bool *reached)
+static enum table_step count_one(struct shm_limit *limit, struct call *call)
 {
+    const struct shm_limit_count *own = call->own;
     struct table_place place;
     struct shm_limit_cells cells = { .own = NULL };
     enum table_step step = shm_limit_find(limit, own->key, &place);
 
-    *reached = false;
-    if (step == TABLE_OK && !shm_limit_read_cells(limit, &place, &cells))
+    if (step == TABLE_FAILED || (step == TABLE_OK && !shm_limit_read_cells(limit, &place, &cells)))
         return TABLE_FAILED;
-    if (step != TABLE_FAILED && cells.others + own->n >= most) {
-        *reached = true;
+    call->reached = cells.others + own->n >= call->most;
+    if (call->reached)
         return TABLE_OK;
-    }
-    if (step == TABLE_NONE) {
-        compare_own(limit, &cells, own);
-        step = shm_limit_add(limit, own->key, 0, own->n + 1, &place);
-    } else if (step == TABLE_OK) {
-        step = write_own(limit, &place, own, own->n + 1);
-    }
+    compare_own(limit, &cells, own);
+    step = step == TABLE_NONE ? shm_limit_add(limit, own->key, 0, own->n + 1, &place)
+                              : shm_limit_publish(limit, &place, &cells, own->n + 1);
     if (step != TABLE_OK)
         return step;
     atomic_thread_fence(memory_order_seq_cst);
     if (!shm_limit_read_cells(limit, &place, &cells))
         return TABLE_FAILED;
-    *reached = cells.others + own->n + 1 > most;
-    return *reached ? shm_limit_publish(limit, &place, &cells, own->n) : TABLE_OK;
+    call->reached = cells.others + own->n + 1 > call->most;
+    return call->reached ? shm_limit_publish(limit, &place, &cells, own->n) : TABLE_OK;
 }
 
 /* Returns this process's count of the key, made where there is none; NULL without memory. */
 static struct shm_limit_count *own_count(struct shm_limit *limit, const void *key, size_t n)
 {
-    struct shm_limit_count wanted, *own;
+    struct shm_limit_count wanted = count_of_key(limit, key, n), *own;
 
-    hash_key(limit, key, n, &wanted);
     own = RB_FIND(shm_limit_counts, &limit->counts, &wanted);
     if (own != NULL)
         return own;
@@ -153,69 +161,49 @@ enum shm_limit_status shm_limit_take(struct shm_limit *limit, const void *key, s
     uint64_t now_ns, uint32_t most, struct shm_limit_count **count)
 {
     struct shm_limit_count *own = own_count(limit, key, n);
-    enum shm_limit_status status = SHM_LIMIT_FULL;
+    struct call call = { .own = own, .most = most };
+    enum table_step step;
 
-    assert(most > 0 && most <= SHM_LIMIT_MOST && limit->table.hold.lock == NULL);
+    assert(most > 0 && most <= SHM_LIMIT_MOST);
     if (own == NULL)
         return SHM_LIMIT_FULL;
-    limit->now_ns = now_ns;
-    for (int tries = 0; tries < TABLE_TRIES; tries++) {
-        uint32_t shard = table_shard_of(&limit->table, own->key[0]);
-        enum table_step step;
-        bool reached;
-
-        lock_shard(limit, shard);
-        step = count_one(limit, own, most, &reached);
-        if (unlikely(step == TABLE_NONE) && shm_limit_sweep_shard(limit, shard))
-            step = count_one(limit, own, most, &reached);
-        if (!unlock_shard(limit, shard, step))
-            continue;
-        if (step == TABLE_OK)
-            status = reached ? SHM_LIMIT_REACHED : SHM_LIMIT_OK;
-        break;
-    }
-    if (status == SHM_LIMIT_OK) {
+    step = take_step(limit, now_ns, count_one, &call);
+    if (step == TABLE_OK && !call.reached) {
         own->n++;
         *count = own;
-    } else {
-        release_count(limit, own);
+        return SHM_LIMIT_OK;
     }
-    return status;
+    release_count(limit, own);
+    return step == TABLE_OK ? SHM_LIMIT_REACHED : SHM_LIMIT_FULL;
 }
 
-static enum table_step uncount_one(struct shm_limit *limit, const struct shm_limit_count *own)
+static enum table_step uncount_one(struct shm_limit *limit, struct call *call)
 {
+    const struct shm_limit_count *own = call->own;
     struct table_place place;
+    struct shm_limit_cells cells;
     enum table_step step = shm_limit_find(limit, own->key, &place);
 
-    if (step == TABLE_NONE) /* a lost key: the rebuild alerts the processes */
+    /* after the loss of a key a rebuild alerts the processes */
+    if (step != TABLE_OK || !shm_limit_read_cells(limit, &place, &cells))
         return TABLE_FAILED;
-    return step == TABLE_OK ? write_own(limit, &place, own, own->n - 1) : step;
+    compare_own(limit, &cells, own);
+    step = shm_limit_publish(limit, &place, &cells, own->n - 1);
+    return step == TABLE_OK && own->n == 1 ? shm_limit_drop_idle(limit, &place) : step;
 }
 
 void shm_limit_give(struct shm_limit *limit, struct shm_limit_count *count, uint64_t now_ns)
 {
-    uint32_t shard = table_shard_of(&limit->table, count->key[0]);
-    bool given = false;
+    struct call call = { .own = count };
 
-    assert(count->n > 0 && limit->table.hold.lock == NULL);
-    limit->now_ns = now_ns;
-    for (int tries = 0; tries < TABLE_TRIES && !given; tries++) {
-        enum table_step step;
-
-        lock_shard(limit, shard);
-        step = uncount_one(limit, count);
-        if (unlikely(step == TABLE_NONE) && shm_limit_sweep_shard(limit, shard))
-            step = uncount_one(limit, count);
-        given = unlock_shard(limit, shard, step);
-    }
-    if (!given)
-        limit->visits[shard].unsure = true; /* the next visit writes what is so */
+    assert(count->n > 0);
+    if (take_step(limit, now_ns, uncount_one, &call) == TABLE_FAILED) /* the next visit writes */
+        limit->visits[table_shard_of(&limit->table, count->key[0])].unsure = true;
     count->n--;
     release_count(limit, count);
 }
 
-/* Whether the account is of the zone's rates: another is of rates before a reload. */
+/* Whether the account is of the zone's rates, not of rates before a reload. */
 static bool is_account(
     const struct shm_limit *limit, uint64_t until_ns, const struct shm_limit_rate *rate)
 {
@@ -226,69 +214,47 @@ static bool is_account(
     return until_ns > limit->now_ns && until_ns - limit->now_ns <= most_ns + SHM_LIMIT_SKEW_NS;
 }
 
-/* Notes a session in the account: the time until which the counted sessions suffice. */
-static enum table_step note_session(struct shm_limit *limit, const struct table_place *place,
-    const struct shm_limit_rate *rate, bool *reached)
+/* Notes a session in the key's account, the time until which the counted sessions suffice: OK; NONE
+ * if the shard is full; FAILED. */
+static enum table_step note_session(struct shm_limit *limit, struct call *call)
 {
-    struct shm_limit_unit *unit = place->entry;
-    _Atomic uint64_t *account = &unit->words[SHM_LIMIT_ACCOUNT];
-    uint64_t seen = ZONE_LOAD(*account), until = seen;
-
-    if (!is_account(limit, until, rate))
-        until = limit->now_ns;
-    *reached = until - limit->now_ns > rate->burst_ns;
-    if (*reached)
-        return TABLE_OK;
-    return table_holds(&limit->table) &&
-                   atomic_compare_exchange_strong(account, &seen, until + rate->interval_ns)
-               ? TABLE_OK
-               : TABLE_FAILED;
-}
-
-/* Notes a session of the key in its account: OK; NONE if the shard is full; FAILED. */
-static enum table_step pass_one(struct shm_limit *limit, const uint64_t key[2],
-    const struct shm_limit_rate *rate, bool *reached)
-{
+    const struct shm_limit_rate *rate = call->rate;
     struct table_place place;
-    enum table_step step = shm_limit_find(limit, key, &place);
+    enum table_step step = shm_limit_find(limit, call->own->key, &place);
+    _Atomic uint64_t *account;
+    uint64_t seen, until;
 
     if (step == TABLE_NONE)
-        return shm_limit_add(limit, key, limit->now_ns + rate->interval_ns, 0, &place);
-    return step == TABLE_OK ? note_session(limit, &place, rate, reached) : step;
+        return shm_limit_add(limit, call->own->key, limit->now_ns + rate->interval_ns, 0, &place);
+    if (step == TABLE_FAILED)
+        return TABLE_FAILED;
+    account = &((struct shm_limit_unit *)place.entry)->words[SHM_LIMIT_ACCOUNT];
+    seen = ZONE_LOAD(*account);
+    until = is_account(limit, seen, rate) ? seen : limit->now_ns;
+    call->reached = until - limit->now_ns > rate->burst_ns;
+    return call->reached || (table_holds(&limit->table) && atomic_compare_exchange_strong(account,
+                                                               &seen, until + rate->interval_ns))
+               ? TABLE_OK
+               : TABLE_FAILED;
 }
 
 enum shm_limit_status shm_limit_pass(struct shm_limit *limit, const void *key, size_t n,
     uint64_t now_ns, const struct shm_limit_rate *rate)
 {
-    struct shm_limit_count wanted;
+    const struct shm_limit_count own = count_of_key(limit, key, n);
+    struct call call = { .own = &own, .rate = rate };
 
-    assert(rate->interval_ns > 0 && limit->table.hold.lock == NULL);
-    hash_key(limit, key, n, &wanted);
-    limit->now_ns = now_ns;
-    for (int tries = 0; tries < TABLE_TRIES; tries++) {
-        uint32_t shard = table_shard_of(&limit->table, wanted.key[0]);
-        enum table_step step;
-        bool reached = false;
-
-        lock_shard(limit, shard);
-        step = pass_one(limit, wanted.key, rate, &reached);
-        if (unlikely(step == TABLE_NONE) && shm_limit_sweep_shard(limit, shard))
-            step = pass_one(limit, wanted.key, rate, &reached);
-        if (!unlock_shard(limit, shard, step))
-            continue;
-        if (step == TABLE_NONE)
-            break;
-        return reached ? SHM_LIMIT_REACHED : SHM_LIMIT_OK;
-    }
-    return SHM_LIMIT_FULL;
+    assert(rate->interval_ns > 0);
+    if (take_step(limit, now_ns, note_session, &call) != TABLE_OK)
+        return SHM_LIMIT_FULL;
+    return call.reached ? SHM_LIMIT_REACHED : SHM_LIMIT_OK;
 }
 
 void shm_limit_close(struct shm_limit *limit)
 {
-    struct shm_limit_count *count, *next;
+    struct shm_limit_count *count;
 
-    for (count = RB_MIN(shm_limit_counts, &limit->counts); count != NULL; count = next) {
-        next = RB_NEXT(shm_limit_counts, &limit->counts, count);
+    while ((count = RB_MIN(shm_limit_counts, &limit->counts)) != NULL) {
         RB_REMOVE(shm_limit_counts, &limit->counts, count);
         free(count);
     }
@@ -301,42 +267,33 @@ struct layout {
     uint64_t shards, buckets, units, size; /* offsets */
 };
 
-static uint64_t align_to(uint64_t n, uint64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
-static bool is_possible(const struct shm_limit_shape *shape)
+static bool is_possible_limit(const struct shm_limit_shape *shape)
 {
     return shape->size >= SHM_LIMIT_UNIT &&
            shape->size / SHM_LIMIT_UNIT / TABLE_SHARDS_MAX < SHM_LIMIT_INDEX_MASK;
 }
 
-static struct layout layout_of(const struct shm_limit_shape *shape)
+static struct layout limit_layout(const struct shm_limit_shape *shape)
 {
     uint64_t units = shape->size / SHM_LIMIT_UNIT;
-    struct layout l = { .shard_n = 1, .bucket_n = 1 };
+    struct layout l = { .shard_n = table_shards_for(units, UNITS_A_SHARD), .bucket_n = 1 };
 
-    assert(is_possible(shape));
-    while (l.shard_n < TABLE_SHARDS_MAX && units / l.shard_n >= UINT64_C(2) * UNITS_A_SHARD) {
-        l.shard_n *= 2;
-        l.shard_bits++;
-    }
+    assert(is_possible_limit(shape));
+    l.shard_bits = (uint32_t)__builtin_ctz(l.shard_n);
     l.unit_n = (uint32_t)(units / l.shard_n);
     while ((uint64_t)l.bucket_n * 2 <= l.unit_n)
         l.bucket_n *= 2;
     l.shards = segment_pages(sizeof(struct shm_limit_header));
     l.buckets = l.shards + (uint64_t)l.shard_n * sizeof(struct shm_limit_shard);
-    l.units = align_to(l.buckets + sizeof(uint64_t) * l.shard_n * l.bucket_n, CACHE_LINE);
-    l.size = align_to(l.units + (uint64_t)l.shard_n * l.unit_n * SHM_LIMIT_UNIT, CACHE_LINE);
-    assert(l.shard_n <= TABLE_SHARDS_MAX && l.unit_n >= 1);
-    assert(1u << l.shard_bits == l.shard_n && (l.bucket_n & (l.bucket_n - 1)) == 0);
+    l.units = table_align(l.buckets + sizeof(uint64_t) * l.shard_n * l.bucket_n, CACHE_LINE);
+    l.size = table_align(l.units + (uint64_t)l.shard_n * l.unit_n * SHM_LIMIT_UNIT, CACHE_LINE);
+    assert(l.unit_n >= 1 && (l.bucket_n & (l.bucket_n - 1)) == 0);
     return l;
 }
 
 static size_t limit_size(const void *shape)
 {
-    uint64_t size = is_possible(shape) ? layout_of(shape).size : 0;
+    uint64_t size = is_possible_limit(shape) ? limit_layout(shape).size : 0;
 
     assert(size % CACHE_LINE == 0);
     return size <= PTRDIFF_MAX ? (size_t)size : 0;
@@ -374,7 +331,7 @@ static bool is_limit(const void *memory, const void *shape)
 void shm_limit_open(
     struct shm_limit *limit, void *memory, const struct shm_limit_shape *shape, struct slot_id id)
 {
-    struct layout l = layout_of(shape);
+    struct layout l = limit_layout(shape);
     struct shm_limit_header *header = memory;
     char *base = memory;
 
@@ -397,19 +354,18 @@ void shm_limit_open(
         .shape = *shape,
         .header = header,
         .shards = (void *)(base + l.shards),
-        .units = (void *)(base + l.units),
     };
     RB_INIT(&limit->counts);
 }
 
-static void acquire_slot(void *memory, const void *shape, struct slot_id id)
+static void acquire_limit_slot(void *memory, const void *shape, struct slot_id id)
 {
     (void)shape;
     table_worker_begins(&((struct shm_limit_header *)memory)->workers, id);
 }
 
 /* Takes out all of a worker's counts, by one store. */
-static void release_slot(void *memory, const void *shape, struct slot_id id)
+static void release_limit_slot(void *memory, const void *shape, struct slot_id id)
 {
     struct shm_limit_header *header = memory;
 
@@ -424,6 +380,6 @@ const struct zone_kind shm_limit_kind = {
     .init = init_limit,
     .is = is_limit,
     .header = sizeof(struct shm_limit_header),
-    .slot_acquired = acquire_slot,
-    .slot_released = release_slot,
+    .slot_acquired = acquire_limit_slot,
+    .slot_released = release_limit_slot,
 };

@@ -67,7 +67,6 @@ struct shm_limit {
     struct shm_limit_shape shape;
     struct shm_limit_header *header;
     struct shm_limit_shard *shards;
-    struct shm_limit_unit *units; /* of all shards */
     uint64_t now_ns;
     uint64_t rate_most_ns; /* the farthest that a rate of the zone lets an account be ahead */
     uint32_t look;         /* number of the last one */

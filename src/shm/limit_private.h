@@ -104,35 +104,14 @@ static inline struct shm_limit_unit *shm_limit_unit_at(
     const struct shm_limit *limit, uint32_t shard, uint32_t index)
 {
     assert(shard < limit->table.shard_n && table_is_index(&limit->table, index));
-    return &limit->units[(size_t)shard * limit->table.entry_n + index - 1];
+    return table_entry(&limit->table, shard, index);
 }
 
-/* The head of a bucket's chain. */
-static inline _Atomic uint64_t *shm_limit_bucket(
-    const struct shm_limit *limit, uint32_t shard, uint32_t bucket)
-{
-    assert(shard < limit->table.shard_n && bucket < limit->table.bucket_n);
-    return table_bucket(&limit->table, shard, bucket);
-}
-
-/* The index in a head, or in a key's `more`. */
+/* The index in a key's `more`. */
 #define SHM_LIMIT_INDEX_BITS 24
 #define SHM_LIMIT_INDEX_MASK ((1u << SHM_LIMIT_INDEX_BITS) - 1)
 
-static inline uint32_t shm_limit_head_index(uint64_t head)
-{
-    return (uint32_t)head;
-}
-
-/* Replaces a head that was seen. */
-static inline bool shm_limit_set_head(_Atomic uint64_t *head, uint64_t seen, uint32_t index)
-{
-    uint64_t next = ((seen >> 32) + 1) << 32 | index;
-
-    return atomic_compare_exchange_strong(head, &seen, next);
-}
-
-/* Replaces a key's `more` that was seen. */
+/* Replaces a key's `more` after reading `seen`. */
 static inline bool shm_limit_set_more(_Atomic uint32_t *more, uint32_t seen, uint32_t index)
 {
     uint32_t next = ((seen >> SHM_LIMIT_INDEX_BITS) + 1) << SHM_LIMIT_INDEX_BITS | index;
@@ -140,37 +119,22 @@ static inline bool shm_limit_set_more(_Atomic uint32_t *more, uint32_t seen, uin
     return atomic_compare_exchange_strong(more, &seen, next);
 }
 
-static inline uint32_t shm_limit_kind_of(uint64_t state)
+/* Replaces the low half of a head or a state, an index or a kind, after reading `seen`. */
+static inline bool shm_limit_swap(_Atomic uint64_t *word, uint64_t seen, uint32_t low)
 {
-    return (uint32_t)state;
+    uint64_t next = ((seen >> 32) + 1) << 32 | low;
+
+    return atomic_compare_exchange_strong(word, &seen, next);
 }
 
 static inline uint32_t shm_limit_unit_kind(const struct shm_limit_unit *unit)
 {
-    return shm_limit_kind_of(ZONE_LOAD(unit->state));
-}
-
-/* Changes the kind of a unit from the state `seen`. */
-static inline bool shm_limit_set_kind(struct shm_limit_unit *unit, uint64_t seen, uint32_t kind)
-{
-    uint64_t next = ((seen >> 32) + 1) << 32 | kind;
-
-    return atomic_compare_exchange_strong(&unit->state, &seen, next);
+    return (uint32_t)ZONE_LOAD(unit->state);
 }
 
 static inline uint32_t shm_limit_reserved(const struct shm_limit *limit)
 {
     return SHM_LIMIT_RESERVED | slot_incarnation(limit->table.locker.id);
-}
-
-/* Whether a unit is reserved by another living process, perhaps writing there. */
-static inline bool shm_limit_is_kept(const struct shm_limit *limit, uint32_t kind)
-{
-    uint32_t incarnation = kind & ~SHM_LIMIT_RESERVED, slot = incarnation & ((1u << SLOT_BITS) - 1);
-    uint32_t serial = ZONE_LOAD(limit->header->workers.living[slot]);
-
-    return (kind & SHM_LIMIT_RESERVED) != 0 && kind != shm_limit_reserved(limit) && serial != 0 &&
-           slot_incarnation((struct slot_id) { slot, serial }) == incarnation;
 }
 
 /* Index of a unit's first cell; cells go up to SHM_LIMIT_WORDS. */
@@ -180,8 +144,10 @@ static inline int shm_limit_first_cell(uint32_t kind)
 }
 
 /* Whether the account of a key still matters. */
-static inline bool shm_limit_account_matters(const struct shm_limit *limit, uint64_t until_ns)
+static inline bool shm_limit_account_matters(
+    const struct shm_limit *limit, const struct shm_limit_unit *key)
 {
+    uint64_t until_ns = ZONE_LOAD(key->words[SHM_LIMIT_ACCOUNT]);
     uint64_t most_ns =
         limit->rate_most_ns > SHM_LIMIT_AHEAD_NS ? limit->rate_most_ns : SHM_LIMIT_AHEAD_NS;
 
@@ -195,10 +161,10 @@ RB_PROTOTYPE(shm_limit_counts, shm_limit_count, node, )
 /* The cells of a key. */
 struct shm_limit_cells {
     _Atomic uint64_t *own;   /* the cell of this process; NULL: none */
-    uint64_t own_word;       /* what it had */
-    _Atomic uint64_t *empty; /* a cell that is free; NULL: none */
+    uint64_t own_word;       /* as read */
+    _Atomic uint64_t *empty; /* a free cell; NULL: none */
     uint64_t empty_word;
-    uint64_t others; /* sum of the other workers' */
+    uint64_t others; /* sum of the other workers' counts */
 };
 
 /* Finds a key: OK; NONE; FAILED. */
@@ -230,8 +196,8 @@ uint32_t shm_limit_touched(const struct shm_limit *limit, uint32_t shard);
 void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all);
 /* Rebuilds a shard in which a step has failed, unless the lock was taken. */
 void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard);
-/* Checks the shard's lists, and compares this process's counts with the cells; mends
- * differences, and gives up unneeded keys. */
+/* Checks the shard's lists, compares this process's counts with the cells, mends differences, and
+ * gives up unneeded keys. */
 void shm_limit_look(struct shm_limit *limit, uint32_t shard);
 /* Gives up keys without a user, if there may be any; whether keys were given up. */
 bool shm_limit_sweep_shard(struct shm_limit *limit, uint32_t shard);

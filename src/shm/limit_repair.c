@@ -11,9 +11,14 @@
 #define SWEEP_NS UINT64_C(100000000)
 #define SWEEP_AGAIN_NS UINT64_C(10000000) /* the same, where there were some */
 
-static bool free_unit(struct shm_limit_unit *unit, uint64_t state)
+/* Whether a unit is reserved by another living process, perhaps writing there. */
+static bool is_reserved_elsewhere(const struct shm_limit *limit, uint32_t kind)
 {
-    return shm_limit_set_kind(unit, state, SHM_LIMIT_FREE);
+    uint32_t incarnation = kind & ~SHM_LIMIT_RESERVED, slot = incarnation & ((1u << SLOT_BITS) - 1);
+    uint32_t serial = ZONE_LOAD(limit->header->workers.living[slot]);
+
+    return (kind & SHM_LIMIT_RESERVED) != 0 && kind != shm_limit_reserved(limit) && serial != 0 &&
+           slot_incarnation((struct slot_id) { slot, serial }) == incarnation;
 }
 
 /* Whether a unit has a count of a living worker. */
@@ -26,8 +31,8 @@ static bool has_counts(
     return false;
 }
 
-/* Clears the cells of the dead, and returns whether any is left. */
-static bool clean_cells(const struct shm_limit *limit, struct shm_limit_unit *unit, uint32_t kind)
+/* Clears the cells of the dead. */
+static void clean_cells(const struct shm_limit *limit, struct shm_limit_unit *unit, uint32_t kind)
 {
     for (int i = shm_limit_first_cell(kind); i < SHM_LIMIT_WORDS; i++) {
         uint64_t word = ZONE_LOAD(unit->words[i]);
@@ -35,98 +40,93 @@ static bool clean_cells(const struct shm_limit *limit, struct shm_limit_unit *un
         if (word != 0 && !shm_limit_cell_counts(limit, word))
             atomic_compare_exchange_strong(&unit->words[i], &word, 0);
     }
-    return has_counts(limit, unit, kind);
 }
 
-/* Puts a key's unit into the bucket that its hash says. A second unit of a key becomes cells of the
- * first; a unit beyond the longest chain is free. */
+/* Puts a key's unit into the bucket of its hash. A second unit of a key becomes cells of the first;
+ * a unit beyond the longest chain, or of another shard, is freed. */
 static void collect_key(struct shm_limit *limit, uint32_t shard, uint32_t index, uint64_t state)
 {
     struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, index);
     uint64_t first = ZONE_LOAD(unit->words[0]), second = ZONE_LOAD(unit->words[1]);
     _Atomic uint64_t *bucket =
-        shm_limit_bucket(limit, shard, table_bucket_of(&limit->table, first));
+        table_bucket(&limit->table, shard, table_bucket_of(&limit->table, first));
     uint64_t head = ZONE_LOAD(*bucket);
-    uint32_t n = 0;
+    uint32_t n = table_shard_of(&limit->table, first) == shard ? 0 : TABLE_CHAIN_MAX;
 
-    assert(table_is_index(&limit->table, index));
-    if (table_shard_of(&limit->table, first) != shard) {
-        free_unit(unit, state);
-        return;
-    }
-    for (uint32_t i = shm_limit_head_index(head); table_is_index(&limit->table, i);) {
+    for (uint32_t i = (uint32_t)head; n < TABLE_CHAIN_MAX && table_is_index(&limit->table, i);
+        n++) {
         const struct shm_limit_unit *other = shm_limit_unit_at(limit, shard, i);
 
         if (ZONE_LOAD(other->words[0]) == first && ZONE_LOAD(other->words[1]) == second) {
             ZONE_STORE(unit->more, i);
-            shm_limit_set_kind(unit, state, SHM_LIMIT_CELLS);
-            return;
-        }
-        if (++n == TABLE_CHAIN_MAX) {
-            free_unit(unit, state);
+            shm_limit_swap(&unit->state, state, SHM_LIMIT_CELLS);
             return;
         }
         i = ZONE_LOAD(other->next);
     }
+    if (n == TABLE_CHAIN_MAX) {
+        shm_limit_swap(&unit->state, state, SHM_LIMIT_FREE);
+        return;
+    }
     clean_cells(limit, unit, SHM_LIMIT_KEY);
     shm_limit_set_more(&unit->more, ZONE_LOAD(unit->more), 0);
-    ZONE_STORE(unit->next, shm_limit_head_index(head));
-    shm_limit_set_head(bucket, head, index);
+    ZONE_STORE(unit->next, (uint32_t)head);
+    shm_limit_swap(bucket, head, index);
 }
 
-static bool collect_keys(struct shm_limit *limit, uint32_t shard, uint32_t n)
+/* Links a unit of cells to its key again; frees a unit without a key, or without counts. */
+static void collect_cells(struct shm_limit *limit, uint32_t shard, uint32_t i, uint64_t state)
+{
+    struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, i), *key = NULL;
+    uint32_t index = ZONE_LOAD(unit->more), more;
+
+    if (table_is_index(&limit->table, index))
+        key = shm_limit_unit_at(limit, shard, index);
+    clean_cells(limit, unit, SHM_LIMIT_CELLS);
+    if (key == NULL || shm_limit_unit_kind(key) != SHM_LIMIT_KEY ||
+        !has_counts(limit, unit, SHM_LIMIT_CELLS)) {
+        shm_limit_swap(&unit->state, state, SHM_LIMIT_FREE);
+        return;
+    }
+    more = ZONE_LOAD(key->more);
+    ZONE_STORE(unit->next, more & SHM_LIMIT_INDEX_MASK);
+    shm_limit_set_more(&key->more, more, i);
+}
+
+/* Collects the units of a kind among the first n. */
+static bool collect_units(struct shm_limit *limit, uint32_t shard, uint32_t n, uint32_t kind,
+    void (*collect)(struct shm_limit *limit, uint32_t shard, uint32_t index, uint64_t state))
 {
     assert(n <= limit->table.entry_n);
-    for (uint32_t i = 0; i < limit->table.bucket_n; i++) {
-        _Atomic uint64_t *bucket = shm_limit_bucket(limit, shard, i);
-
-        if (!table_goes_on(&limit->table, i))
-            return false;
-        shm_limit_set_head(bucket, ZONE_LOAD(*bucket), 0);
-    }
     for (uint32_t i = 1; i <= n; i++) {
         uint64_t state = ZONE_LOAD(shm_limit_unit_at(limit, shard, i)->state);
 
         if (!table_goes_on(&limit->table, i))
             return false;
-        if (shm_limit_kind_of(state) == SHM_LIMIT_KEY)
-            collect_key(limit, shard, i, state);
+        if ((uint32_t)state == kind)
+            collect(limit, shard, i, state);
     }
     return true;
 }
 
-/* Links units of cells to keys again. */
-static bool collect_cells(struct shm_limit *limit, uint32_t shard, uint32_t n)
+static bool clear_buckets(struct shm_limit *limit, uint32_t shard)
 {
-    assert(n <= limit->table.entry_n);
-    for (uint32_t i = 1; i <= n; i++) {
-        struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, i), *key;
-        uint64_t state = ZONE_LOAD(unit->state);
-        uint32_t index = ZONE_LOAD(unit->more), more;
+    for (uint32_t i = 0; i < limit->table.bucket_n; i++) {
+        _Atomic uint64_t *bucket = table_bucket(&limit->table, shard, i);
 
         if (!table_goes_on(&limit->table, i))
             return false;
-        if (shm_limit_kind_of(state) != SHM_LIMIT_CELLS)
-            continue;
-        key = table_is_index(&limit->table, index) ? shm_limit_unit_at(limit, shard, index) : NULL;
-        if (key == NULL || shm_limit_unit_kind(key) != SHM_LIMIT_KEY ||
-            !clean_cells(limit, unit, SHM_LIMIT_CELLS)) {
-            free_unit(unit, state);
-            continue;
-        }
-        more = ZONE_LOAD(key->more);
-        ZONE_STORE(unit->next, more & SHM_LIMIT_INDEX_MASK);
-        shm_limit_set_more(&key->more, more, i);
+        shm_limit_swap(bucket, ZONE_LOAD(*bucket), 0);
     }
     return true;
 }
 
 /* Whether a key is idle; units of cells make a key needed. */
-static bool is_idle(const struct shm_limit *limit, const struct shm_limit_unit *unit)
+static bool is_key_idle(const struct shm_limit *limit, const struct shm_limit_unit *unit)
 {
     return !has_counts(limit, unit, SHM_LIMIT_KEY) &&
            (ZONE_LOAD(unit->more) & SHM_LIMIT_INDEX_MASK) == 0 &&
-           !shm_limit_account_matters(limit, ZONE_LOAD(unit->words[SHM_LIMIT_ACCOUNT]));
+           !shm_limit_account_matters(limit, unit);
 }
 
 /* Unlinks an idle key from its chain. */
@@ -134,16 +134,16 @@ static enum table_visit discard_idle(struct table_place *at, void *arg)
 {
     struct shm_limit *limit = arg;
     struct shm_limit_unit *unit = at->entry;
-    _Atomic uint64_t *bucket = shm_limit_bucket(limit, at->shard, at->bucket);
+    _Atomic uint64_t *bucket = table_bucket(&limit->table, at->shard, at->bucket);
     uint64_t state = ZONE_LOAD(unit->state);
     uint32_t next = ZONE_LOAD(unit->next);
 
-    if (!is_idle(limit, unit) || !free_unit(unit, state))
+    if (!is_key_idle(limit, unit) || !shm_limit_swap(&unit->state, state, SHM_LIMIT_FREE))
         return TABLE_KEPT;
     if (at->before != 0)
         ZONE_STORE(*table_next(table_entry(&limit->table, at->shard, at->before)), next);
     else
-        shm_limit_set_head(bucket, ZONE_LOAD(*bucket), next);
+        shm_limit_swap(bucket, ZONE_LOAD(*bucket), next);
     return TABLE_REMOVED;
 }
 
@@ -159,12 +159,13 @@ static bool collect_free(struct shm_limit *limit, uint32_t shard, uint32_t n)
     for (uint32_t i = n; i > 0; i--) {
         struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, i);
         uint64_t state = ZONE_LOAD(unit->state);
-        uint32_t kind = shm_limit_kind_of(state);
+        uint32_t kind = (uint32_t)state;
 
         if (!table_goes_on(&limit->table, i))
             return false;
-        if (kind == SHM_LIMIT_KEY || kind == SHM_LIMIT_CELLS || shm_limit_is_kept(limit, kind) ||
-            !free_unit(unit, state))
+        if (kind == SHM_LIMIT_KEY || kind == SHM_LIMIT_CELLS ||
+            is_reserved_elsewhere(limit, kind) ||
+            !shm_limit_swap(&unit->state, state, SHM_LIMIT_FREE))
             continue;
         ZONE_STORE(unit->next, first);
         first = i;
@@ -172,7 +173,7 @@ static bool collect_free(struct shm_limit *limit, uint32_t shard, uint32_t n)
     if (!table_holds(&limit->table))
         return false;
     ZONE_STORE(s->used, n);
-    return shm_limit_set_head(&s->free, head, first);
+    return shm_limit_swap(&s->free, head, first);
 }
 
 void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all)
@@ -181,7 +182,9 @@ void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all)
     uint32_t n = all ? limit->table.entry_n : shm_limit_touched(limit, shard);
 
     assert(limit->table.hold.lock == &s->lock);
-    if (!collect_keys(limit, shard, n) || !collect_cells(limit, shard, n) ||
+    if (!clear_buckets(limit, shard) ||
+        !collect_units(limit, shard, n, SHM_LIMIT_KEY, collect_key) ||
+        !collect_units(limit, shard, n, SHM_LIMIT_CELLS, collect_cells) ||
         table_walk(&limit->table, shard, discard_idle, limit) == TABLE_NONE ||
         !collect_free(limit, shard, n))
         return;
@@ -201,11 +204,9 @@ void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard)
 /* Findings of a look. */
 struct found {
     struct shm_limit *limit;
-    uint32_t used;        /* units beyond it are in no chain */
-    uint32_t keys, cells; /* units that buckets lead to */
-    uint32_t idle;        /* unneeded keys, and units of cells */
-    uint32_t kept;        /* units that another process has reserved */
-    uint32_t left;        /* reserved units, left by a dead process or a failed call */
+    uint32_t used; /* units beyond it are in no chain */
+    uint32_t n;    /* units accounted for: keys, cells, free and reserved units */
+    uint32_t idle; /* unneeded keys, units of cells, and reserved units left by a failed call */
     bool damaged;
 };
 
@@ -218,35 +219,35 @@ static enum table_visit count_key(struct table_place *at, void *arg)
 
     if (at->index > found->used || shm_limit_unit_kind(unit) != SHM_LIMIT_KEY)
         return TABLE_DAMAGED;
-    found->keys++;
-    found->idle += is_idle(found->limit, unit);
+    found->n++;
+    found->idle += is_key_idle(found->limit, unit);
     for (uint32_t n = 0; index != 0; n++) {
         unit = shm_limit_cells_at(found->limit, at, index, n);
         if (unit == NULL || index > found->used)
             return TABLE_DAMAGED;
-        found->cells++;
+        found->n++;
         found->idle += !has_counts(found->limit, unit, SHM_LIMIT_CELLS);
         index = ZONE_LOAD(unit->next);
     }
     return TABLE_KEPT;
 }
 
-/* Counts the free units, as far as the chain is whole. */
-static uint32_t count_free(const struct shm_limit *limit, uint32_t shard, struct found *found)
+/* Counts the chain of free units, unless damaged. */
+static void count_free(const struct shm_limit *limit, uint32_t shard, struct found *found)
 {
-    uint32_t n = 0, index = shm_limit_head_index(ZONE_LOAD(limit->shards[shard].free));
+    uint32_t index = (uint32_t)ZONE_LOAD(limit->shards[shard].free);
 
-    for (; index != 0 && !found->damaged; n++) {
+    for (uint32_t n = 0; index != 0 && !found->damaged; n++) {
         const struct shm_limit_unit *unit;
 
         found->damaged = index > found->used || n == found->used;
         if (found->damaged)
-            return n;
+            return;
         unit = shm_limit_unit_at(limit, shard, index);
         found->damaged = shm_limit_unit_kind(unit) != SHM_LIMIT_FREE;
+        found->n++;
         index = ZONE_LOAD(unit->next);
     }
-    return n;
 }
 
 /* Counts the reserved units: the holder has none, unless the last call has failed. */
@@ -255,35 +256,31 @@ static void count_reserved(const struct shm_limit *limit, uint32_t shard, struct
     for (uint32_t i = shm_limit_touched(limit, shard); i > 0; i--) {
         uint32_t kind = shm_limit_unit_kind(shm_limit_unit_at(limit, shard, i));
 
-        if (shm_limit_is_kept(limit, kind))
-            found->kept++;
-        else if (kind & SHM_LIMIT_RESERVED)
-            found->left++;
+        found->n += (kind & SHM_LIMIT_RESERVED) != 0;
+        found->idle += (kind & SHM_LIMIT_RESERVED) != 0 && !is_reserved_elsewhere(limit, kind);
     }
 }
 
 /* Compares the shard with itself; false where the lock was taken. */
-static bool look_through(struct shm_limit *limit, uint32_t shard, struct found *found)
+static bool look_through_units(struct shm_limit *limit, uint32_t shard, struct found *found)
 {
-    uint32_t used = ZONE_LOAD(limit->shards[shard].used), free_n;
-    enum table_step step = TABLE_OK;
+    uint32_t used = ZONE_LOAD(limit->shards[shard].used);
+    enum table_step step = used > limit->table.entry_n ? TABLE_FAILED : TABLE_OK;
 
-    *found =
-        (struct found) { .limit = limit, .used = used, .damaged = used > limit->table.entry_n };
-    if (used > 0 && !found->damaged)
+    *found = (struct found) { .limit = limit, .used = used };
+    if (used > 0 && step == TABLE_OK)
         step = table_walk(&limit->table, shard, count_key, found);
     if (step == TABLE_NONE)
         return false;
-    found->damaged = found->damaged || step == TABLE_FAILED;
-    free_n = count_free(limit, shard, found);
+    found->damaged = step == TABLE_FAILED;
+    count_free(limit, shard, found);
     count_reserved(limit, shard, found);
-    found->damaged =
-        found->damaged || found->keys + found->cells + found->kept + found->left + free_n != used;
+    found->damaged = found->damaged || found->n != used;
     return table_holds(&limit->table);
 }
 
 /* Returns the key's unit of a unit with cells; NULL if there is none. */
-static const struct shm_limit_unit *key_of(
+static const struct shm_limit_unit *key_of_unit(
     const struct shm_limit *limit, uint32_t shard, const struct shm_limit_unit *unit)
 {
     uint32_t kind = shm_limit_unit_kind(unit), index = ZONE_LOAD(unit->more);
@@ -298,7 +295,7 @@ static const struct shm_limit_unit *key_of(
 /* Compares this process's cells in a unit with the private counts. */
 static void compare_unit(struct shm_limit *limit, uint32_t shard, struct shm_limit_unit *unit)
 {
-    const struct shm_limit_unit *key = key_of(limit, shard, unit);
+    const struct shm_limit_unit *key = key_of_unit(limit, shard, unit);
     struct shm_limit_count *own, wanted;
 
     if (key == NULL)
@@ -336,7 +333,7 @@ static void write_lost(struct shm_limit *limit, const struct shm_limit_count *ow
 }
 
 /* Compares this process's counts with the shard's cells; the shard is whole. */
-static void compare_counts(struct shm_limit *limit, uint32_t shard)
+static void compare_shard(struct shm_limit *limit, uint32_t shard)
 {
     struct shm_limit_count *own, first = { .n = 0 };
     uint32_t used = shm_limit_touched(limit, shard);
@@ -366,13 +363,13 @@ void shm_limit_look(struct shm_limit *limit, uint32_t shard)
     struct found found;
 
     assert(limit->table.hold.lock == &limit->shards[shard].lock);
-    if (!look_through(limit, shard, &found))
+    if (!look_through_units(limit, shard, &found))
         return;
     if (found.damaged)
         shm_limit_rebuild_damaged(limit, shard);
-    else if (found.idle + found.left > 0)
+    else if (found.idle > 0)
         shm_limit_rebuild(limit, shard, false);
-    compare_counts(limit, shard);
+    compare_shard(limit, shard);
     if (!table_holds(&limit->table))
         return;
     *visit = (struct shm_limit_visit) {
@@ -388,10 +385,10 @@ bool shm_limit_sweep_shard(struct shm_limit *limit, uint32_t shard)
     struct found found;
 
     assert(limit->table.hold.lock == &limit->shards[shard].lock);
-    if (limit->now_ns < visit->sweep_ns || !look_through(limit, shard, &found))
+    if (limit->now_ns < visit->sweep_ns || !look_through_units(limit, shard, &found))
         return false;
     visit->sweep_ns = limit->now_ns + SWEEP_NS;
-    if (found.damaged || found.idle + found.left == 0)
+    if (found.damaged || found.idle == 0)
         return false;
     shm_limit_rebuild(limit, shard, false);
     visit->sweep_ns = limit->now_ns + SWEEP_AGAIN_NS;

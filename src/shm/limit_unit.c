@@ -10,11 +10,6 @@
 /* The most units of cells per key: each unit has cells for six workers. */
 #define MORE_MOST (SLOT_HALVES * SLOT_MAX / SHM_LIMIT_WORDS + 1)
 
-static bool replace(_Atomic uint64_t *word, uint64_t from, uint64_t to)
-{
-    return atomic_compare_exchange_strong(word, &from, to);
-}
-
 uint32_t shm_limit_touched(const struct shm_limit *limit, uint32_t shard)
 {
     uint32_t used = ZONE_LOAD(limit->shards[shard].used);
@@ -22,54 +17,23 @@ uint32_t shm_limit_touched(const struct shm_limit *limit, uint32_t shard)
     return used <= limit->table.entry_n ? used : limit->table.entry_n;
 }
 
-static enum table_step compare_key(const void *entry, bool is_same, const void *wanted)
+static enum table_step compare_unit_key(const void *entry, bool is_same, const void *key)
 {
     const struct shm_limit_unit *unit = entry;
-    const uint64_t *key = wanted;
 
     if (shm_limit_unit_kind(unit) != SHM_LIMIT_KEY)
         return TABLE_FAILED;
-    return is_same && ZONE_LOAD(unit->words[1]) == key[1] ? TABLE_OK : TABLE_NONE;
+    return is_same && ZONE_LOAD(unit->words[1]) == ((const uint64_t *)key)[1] ? TABLE_OK
+                                                                              : TABLE_NONE;
 }
 
 enum table_step shm_limit_find(
     struct shm_limit *limit, const uint64_t key[2], struct table_place *place)
 {
-    const struct table *table = &limit->table;
-    const _Atomic uint64_t *bucket =
-        table_bucket(table, table_shard_of(table, key[0]), table_bucket_of(table, key[0]));
-
-    assert(table->hold.lock != NULL);
-    return table_find(
-        table, key[0], shm_limit_head_index(ZONE_LOAD(*bucket)), compare_key, key, place);
-}
-
-/* Takes a free unit: OK; NONE; FAILED. */
-static enum table_step take_free(struct shm_limit *limit, uint32_t shard, uint32_t *index)
-{
-    struct shm_limit_shard *s = &limit->shards[shard];
-    uint64_t head = ZONE_LOAD(s->free);
-    uint32_t first = shm_limit_head_index(head), used = ZONE_LOAD(s->used), next;
-    const struct shm_limit_unit *unit;
-    bool taken;
-
-    assert(limit->table.hold.lock == &s->lock);
-    if (used > limit->table.entry_n || first > used)
-        return TABLE_FAILED;
-    if (first == 0) {
-        *index = next = used + 1;
-        if (used == limit->table.entry_n)
-            return TABLE_NONE;
-        taken = table_holds(&limit->table) && atomic_compare_exchange_strong(&s->used, &used, next);
-        return taken ? TABLE_OK : TABLE_FAILED;
-    }
-    unit = shm_limit_unit_at(limit, shard, first);
-    next = ZONE_LOAD(unit->next);
-    if (shm_limit_unit_kind(unit) != SHM_LIMIT_FREE || next > used || !table_holds(&limit->table) ||
-        !shm_limit_set_head(&s->free, head, next))
-        return TABLE_FAILED;
-    *index = first;
-    return TABLE_OK;
+    assert(limit->table.hold.lock != NULL);
+    *place = table_place_of(&limit->table, key[0]);
+    place->index = table_first(&limit->table, place->shard, place->bucket);
+    return table_find(&limit->table, place, compare_unit_key, key);
 }
 
 /* Changes the kind of a unit from an expected kind. */
@@ -78,19 +42,34 @@ static bool change_kind(
 {
     uint64_t state = ZONE_LOAD(unit->state);
 
-    return shm_limit_kind_of(state) == from && table_holds(&limit->table) &&
-           shm_limit_set_kind(unit, state, to);
+    return (uint32_t)state == from && table_holds(&limit->table) &&
+           shm_limit_swap(&unit->state, state, to);
 }
 
-/* Reserves a free unit: OK; NONE; FAILED. */
+/* Takes a unit from the free chain, or the next untouched unit, and reserves the unit: OK; NONE;
+ * FAILED. */
 static enum table_step reserve_unit(struct shm_limit *limit, uint32_t shard, uint32_t *index)
 {
-    enum table_step step = take_free(limit, shard, index);
+    struct shm_limit_shard *s = &limit->shards[shard];
+    uint64_t head = ZONE_LOAD(s->free);
+    uint32_t first = (uint32_t)head, used = ZONE_LOAD(s->used), next;
+    struct shm_limit_unit *unit;
+    bool taken;
 
-    if (step != TABLE_OK)
-        return step;
-    return change_kind(limit, shm_limit_unit_at(limit, shard, *index), SHM_LIMIT_FREE,
-               shm_limit_reserved(limit))
+    assert(limit->table.hold.lock == &s->lock);
+    if (used > limit->table.entry_n || first > used)
+        return TABLE_FAILED;
+    if (first == 0 && used == limit->table.entry_n)
+        return TABLE_NONE;
+    *index = first != 0 ? first : used + 1;
+    unit = shm_limit_unit_at(limit, shard, *index);
+    next = ZONE_LOAD(unit->next);
+    if (first != 0 && (shm_limit_unit_kind(unit) != SHM_LIMIT_FREE || next > used))
+        return TABLE_FAILED;
+    taken = table_holds(&limit->table) &&
+            (first != 0 ? shm_limit_swap(&s->free, head, next)
+                        : atomic_compare_exchange_strong(&s->used, &used, *index));
+    return taken && change_kind(limit, unit, SHM_LIMIT_FREE, shm_limit_reserved(limit))
                ? TABLE_OK
                : TABLE_FAILED;
 }
@@ -105,9 +84,9 @@ static bool give_unit(struct shm_limit *limit, uint32_t shard, uint32_t index)
     assert(limit->table.hold.lock == &s->lock);
     if (!table_holds(&limit->table))
         return false;
-    ZONE_STORE(unit->next, shm_limit_head_index(head));
+    ZONE_STORE(unit->next, (uint32_t)head);
     return change_kind(limit, unit, shm_limit_reserved(limit), SHM_LIMIT_FREE) &&
-           shm_limit_set_head(&s->free, head, index);
+           shm_limit_swap(&s->free, head, index);
 }
 
 enum table_step shm_limit_add(struct shm_limit *limit, const uint64_t key[2], uint64_t account,
@@ -115,7 +94,7 @@ enum table_step shm_limit_add(struct shm_limit *limit, const uint64_t key[2], ui
 {
     uint32_t index;
     enum table_step step = reserve_unit(limit, place->shard, &index);
-    _Atomic uint64_t *bucket = shm_limit_bucket(limit, place->shard, place->bucket);
+    _Atomic uint64_t *bucket = table_bucket(&limit->table, place->shard, place->bucket);
     uint64_t head = ZONE_LOAD(*bucket);
     struct shm_limit_unit *unit;
 
@@ -130,9 +109,9 @@ enum table_step shm_limit_add(struct shm_limit *limit, const uint64_t key[2], ui
     for (int i = SHM_LIMIT_FIRST_CELL + 1; i < SHM_LIMIT_WORDS; i++)
         ZONE_STORE(unit->words[i], 0);
     ZONE_STORE(unit->more, ZONE_LOAD(unit->more) & ~SHM_LIMIT_INDEX_MASK);
-    ZONE_STORE(unit->next, shm_limit_head_index(head));
+    ZONE_STORE(unit->next, (uint32_t)head);
     if (!change_kind(limit, unit, shm_limit_reserved(limit), SHM_LIMIT_KEY) ||
-        !table_holds(&limit->table) || !shm_limit_set_head(bucket, head, index))
+        !table_holds(&limit->table) || !shm_limit_swap(bucket, head, index))
         return TABLE_FAILED;
     place->before = 0;
     place->index = index;
@@ -153,7 +132,7 @@ static bool read_unit(struct shm_limit *limit, struct shm_limit_unit *unit, uint
             cells->own_word = word;
         } else if (shm_limit_cell_is_own(limit, word)) {
             limit->mended.recounted++;
-            if (!table_holds(&limit->table) || !replace(cell, word, 0))
+            if (!table_holds(&limit->table) || !atomic_compare_exchange_strong(cell, &word, 0))
                 return false;
         } else if (shm_limit_cell_counts(limit, word)) {
             cells->others += shm_limit_cell_count(word);
@@ -229,13 +208,15 @@ enum table_step shm_limit_publish(struct shm_limit *limit, const struct table_pl
 
     assert(place->index != 0);
     if (done && cells->own != NULL) {
-        done = replace(cells->own, cells->own_word, word);
+        done = atomic_compare_exchange_strong(cells->own, &(uint64_t) { cells->own_word }, word);
     } else if (done && n > 0) {
         /* a new state, so that a process about to give up the idle key fails */
         done = change_kind(limit, place->entry, SHM_LIMIT_KEY, SHM_LIMIT_KEY);
         if (done && cells->empty == NULL)
             return add_cells(limit, place, word);
-        done = done && table_holds(&limit->table) && replace(cells->empty, cells->empty_word, word);
+        done =
+            done && table_holds(&limit->table) &&
+            atomic_compare_exchange_strong(cells->empty, &(uint64_t) { cells->empty_word }, word);
     }
     return done ? TABLE_OK : TABLE_FAILED;
 }
@@ -244,7 +225,7 @@ enum table_step shm_limit_publish(struct shm_limit *limit, const struct table_pl
 static bool unlink_key(struct shm_limit *limit, const struct table_place *place)
 {
     uint32_t next = ZONE_LOAD(*table_next(place->entry)), index = place->index;
-    _Atomic uint64_t *bucket = shm_limit_bucket(limit, place->shard, place->bucket);
+    _Atomic uint64_t *bucket = table_bucket(&limit->table, place->shard, place->bucket);
     uint64_t head = ZONE_LOAD(*bucket);
 
     assert(index != place->before);
@@ -253,7 +234,7 @@ static bool unlink_key(struct shm_limit *limit, const struct table_place *place)
     if (place->before != 0)
         return atomic_compare_exchange_strong(
             table_next(table_entry(&limit->table, place->shard, place->before)), &index, next);
-    return shm_limit_head_index(head) == index && shm_limit_set_head(bucket, head, next);
+    return (uint32_t)head == index && shm_limit_swap(bucket, head, next);
 }
 
 /* Gives the units of cells of a key up, which are the key's alone. */
@@ -280,13 +261,12 @@ enum table_step shm_limit_drop_idle(struct shm_limit *limit, const struct table_
     struct shm_limit_cells cells;
 
     assert(place->index != 0 && place->index != place->before);
-    if (shm_limit_kind_of(state) != SHM_LIMIT_KEY || !shm_limit_read_cells(limit, place, &cells))
+    if ((uint32_t)state != SHM_LIMIT_KEY || !shm_limit_read_cells(limit, place, &cells))
         return TABLE_FAILED;
-    if (cells.own != NULL || cells.others > 0 ||
-        shm_limit_account_matters(limit, ZONE_LOAD(unit->words[SHM_LIMIT_ACCOUNT])))
+    if (cells.own != NULL || cells.others > 0 || shm_limit_account_matters(limit, unit))
         return TABLE_OK;
     return table_holds(&limit->table) &&
-                   shm_limit_set_kind(unit, state, shm_limit_reserved(limit)) &&
+                   shm_limit_swap(&unit->state, state, shm_limit_reserved(limit)) &&
                    unlink_key(limit, place) && give_cells(limit, place, more) &&
                    give_unit(limit, place->shard, place->index)
                ? TABLE_OK

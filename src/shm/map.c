@@ -32,28 +32,14 @@ static bool copy_out(const struct shm_map *map, const struct shm_map_entry *entr
 static bool try_get(struct shm_map *map, const struct shm_map_subject *s, struct shm_map_item *item,
     enum shm_map_status *status)
 {
-    _Atomic uint64_t *sequence = &map->shards[s->shard].sequence;
-    uint64_t before = ZONE_LOAD(*sequence);
-    uint32_t index = ZONE_LOAD(*s->bucket);
+    uint64_t before = ZONE_LOAD(map->shards[s->shard].sequence);
+    struct table_place at;
+    enum table_step step = shm_map_find_key(map, s, &at);
 
     *status = SHM_MAP_ABSENT;
-    for (uint32_t n = 0; index != 0; n++) {
-        const struct shm_map_entry *entry;
-
-        if (index > map->table.entry_n || n == TABLE_CHAIN_MAX)
-            return false;
-        entry = shm_map_entry_at(map, index);
-        if (ZONE_LOAD(entry->hash) == s->hash && shm_map_has_key(entry, s)) {
-            if (!copy_out(map, entry, s, item, status))
-                return false;
-            break;
-        }
-        index = ZONE_LOAD(entry->next);
-        if (ZONE_LOAD(*sequence) != before)
-            return false;
-    }
-    atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(sequence, memory_order_relaxed) == before;
+    if (step == TABLE_FAILED || (step == TABLE_OK && !copy_out(map, at.entry, s, item, status)))
+        return false;
+    return shm_map_is_unchanged(map, s->shard, before);
 }
 
 static enum shm_map_status get_locked(
@@ -82,6 +68,7 @@ enum shm_map_status shm_map_get(
 {
     struct shm_map_subject s;
     enum shm_map_status status;
+    size_t tries = 0;
     bool whole = false;
 
     assert(item->value != NULL || item->room == 0);
@@ -90,8 +77,9 @@ enum shm_map_status shm_map_get(
     s = shm_map_subject_of(map, key, key_n, now_ms);
     item->n = 0;
     if (likely(shm_map_is_checked(map, s.shard)))
-        for (size_t tries = 0; tries < SHM_MAP_READ_TRIES && !whole; tries += 1 + item->n / LONG)
+        do
             whole = try_get(map, &s, item, &status);
+        while (unlikely(!whole) && (tries += 1 + item->n / LONG) < SHM_MAP_READ_TRIES);
     if (!whole)
         status = get_locked(map, &s, item);
     if (status == SHM_MAP_ABSENT) /* clears the leftovers of a try */

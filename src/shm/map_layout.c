@@ -35,14 +35,10 @@ struct layout {
     uint64_t value_at, stride, size;
 };
 
-static uint64_t align_to(uint64_t n, uint64_t to)
+static bool is_possible_map(const struct shm_map_shape *shape)
 {
-    return (n + to - 1) / to * to;
-}
-
-static bool is_possible(const struct shm_map_shape *shape)
-{
-    uint64_t least = sizeof(struct shm_map_entry) + align_to(shape->key_max, 8) + shape->value_max;
+    uint64_t least =
+        sizeof(struct shm_map_entry) + table_align(shape->key_max, 8) + shape->value_max;
 
     if (shape->memory != 0 && (uint64_t)shape->memory * SHM_MAP_UNIT < least)
         return false; /* a single value may not fit */
@@ -50,19 +46,19 @@ static bool is_possible(const struct shm_map_shape *shape)
            shape->key_max <= SHM_MAP_KEY_MAX && shape->value_max <= SHM_MAP_VALUE_MAX;
 }
 
-static uint64_t stride_of(const struct shm_map_shape *shape)
+static uint64_t map_stride(const struct shm_map_shape *shape)
 {
-    uint64_t n =
-        sizeof(struct shm_map_entry) + align_to(shape->key_max, 8) + align_to(shape->value_max, 8);
+    uint64_t n = sizeof(struct shm_map_entry) + table_align(shape->key_max, 8) +
+                 table_align(shape->value_max, 8);
 
-    return shape->memory != 0 ? align_to(n, (uint64_t)sysconf(_SC_PAGESIZE)) : n;
+    return shape->memory != 0 ? table_align(n, (uint64_t)sysconf(_SC_PAGESIZE)) : n;
 }
 
 /* Returns the greatest later capacity of a map made with this shape. */
 static uint32_t room_of(const struct shm_map_shape *shape)
 {
     uint64_t more = (uint64_t)shape->capacity * (GROWTH - 1),
-             most = GROWTH_BYTES / stride_of(shape);
+             most = GROWTH_BYTES / map_stride(shape);
 
     if (more > most)
         more = most;
@@ -73,28 +69,27 @@ static uint32_t room_of(const struct shm_map_shape *shape)
 }
 
 /* Computes the layout. Within the limits of a shape nothing exceeds 64 bits. */
-static struct layout layout_of(const struct shm_map_shape *shape)
+static struct layout map_layout(const struct shm_map_shape *shape)
 {
-    struct layout l = { .shard_n = 1, .bucket_n = 1 };
+    struct layout l = {
+        .shard_n = table_shards_for(shape->capacity, KEYS_A_SHARD),
+        .bucket_n = 1,
+        .value_at = table_align(shape->key_max, 8),
+        .stride = map_stride(shape),
+    };
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-    while (l.shard_n < TABLE_SHARDS_MAX && shape->capacity / l.shard_n >= 2 * KEYS_A_SHARD)
-        l.shard_n *= 2;
+    assert(is_possible_map(shape));
     while ((uint64_t)l.bucket_n * l.shard_n < shape->capacity)
         l.bucket_n *= 2;
     l.entry_n = room_of(shape) + l.shard_n;
-    l.value_at = align_to(shape->key_max, 8);
-    l.stride = stride_of(shape);
-
-    assert(is_possible(shape));
     l.pool = segment_pages(sizeof(struct shm_map_header));
     l.shards = l.pool + sizeof(struct shm_map_pool);
     l.owners = l.shards + (uint64_t)l.shard_n * sizeof(struct shm_map_shard);
-    l.buckets = align_to(l.owners + l.entry_n, CACHE_LINE);
-    l.entries = align_to(l.buckets + (uint64_t)l.shard_n * l.bucket_n * sizeof(uint32_t),
+    l.buckets = table_align(l.owners + l.entry_n, CACHE_LINE);
+    l.entries = table_align(l.buckets + (uint64_t)l.shard_n * l.bucket_n * sizeof(uint32_t),
         shape->memory != 0 ? page : CACHE_LINE);
-    l.size = align_to(l.entries + l.entry_n * l.stride, CACHE_LINE);
-    assert((l.shard_n & (l.shard_n - 1)) == 0 && l.shard_n <= TABLE_SHARDS_MAX);
+    l.size = table_align(l.entries + l.entry_n * l.stride, CACHE_LINE);
     assert((l.bucket_n & (l.bucket_n - 1)) == 0);
     assert((uint64_t)l.bucket_n * l.shard_n >= shape->capacity);
     assert(l.value_at >= shape->key_max && l.stride >= l.value_at + shape->value_max);
@@ -105,7 +100,7 @@ static struct layout layout_of(const struct shm_map_shape *shape)
 
 static size_t map_size(const void *shape)
 {
-    uint64_t size = is_possible(shape) ? layout_of(shape).size : 0;
+    uint64_t size = is_possible_map(shape) ? map_layout(shape).size : 0;
 
     assert(size % CACHE_LINE == 0);
     return size <= PTRDIFF_MAX ? (size_t)size : 0;
@@ -129,16 +124,16 @@ static uint32_t revision_of(const struct shm_map_shape *shape)
 
 bool shm_map_fits(const struct shm_map_shape *made, const struct shm_map_shape *shape)
 {
-    return is_possible(made) && is_possible(shape) && (made->memory != 0) == (shape->memory != 0) &&
-           made->key_max == shape->key_max && made->value_max == shape->value_max &&
-           shape->capacity <= room_of(made);
+    return is_possible_map(made) && is_possible_map(shape) &&
+           (made->memory != 0) == (shape->memory != 0) && made->key_max == shape->key_max &&
+           made->value_max == shape->value_max && shape->capacity <= room_of(made);
 }
 
 void shm_map_open(
     struct shm_map *map, void *memory, const struct shm_map_shape *shape, struct slot_id id)
 {
     const struct shm_map_header *header = memory;
-    struct layout l = layout_of(&header->shape);
+    struct layout l = map_layout(&header->shape);
     char *base = memory;
 
     assert((uintptr_t)base % CACHE_LINE == 0 && id.slot < SLOT_HALVES * SLOT_MAX);
@@ -205,7 +200,7 @@ static bool is_map_of_size(const void *memory, size_t size, const void *shape)
 
 /* Notes the death for workers about to wait for the lock: the master touches no lock. An
  * incarnation of unknown serial is waited for. */
-static void release_slot(void *memory, const void *shape, struct slot_id id)
+static void release_map_slot(void *memory, const void *shape, struct slot_id id)
 {
     struct shm_map_header *header = memory;
 
@@ -222,5 +217,5 @@ const struct zone_kind shm_map_kind = {
     .is = is_map,
     .fits = is_map_of_size,
     .header = sizeof(struct shm_map_header),
-    .slot_released = release_slot,
+    .slot_released = release_map_slot,
 };

@@ -243,7 +243,7 @@ void shm_map_log_audit(struct shm_map *map, struct shm_map_reader *reader)
         uint64_t state;
 
         if (ZONE_LOAD(map->shards[shard].lock.word) != 0 && shm_map_shard_try(map, shard))
-            shm_map_shard_unlock(map);
+            zone_lock_release(&map->table.hold);
         if (misses_changes(map, shard, &state) && reader->told[shard] != state)
             reader->positions[shard] = ZONE_LOAD(ring_of(map, shard)->end) + 1; /* leads nowhere */
     }

@@ -12,6 +12,12 @@
 
 #define TRIES 4 /* tries where the lock is taken from us, or the pool damaged, again and again */
 
+/* Renews the lock now and then, in a loop over entries; false: the lock was taken. */
+static bool keep_pool(struct shm_map *map, uint32_t i)
+{
+    return i % TABLE_RENEW_EVERY != 0 || zone_lock_renew(&map->table.locker, &map->pool_hold);
+}
+
 /* Whether an entry belongs to a shard. */
 static bool is_owned(const struct shm_map *map, uint32_t index)
 {
@@ -28,7 +34,7 @@ static uint32_t last_owned(struct shm_map *map)
             return i;
         if (ZONE_LOAD(*shm_map_owner(map, i)) != 0)
             ZONE_STORE(*shm_map_owner(map, i), 0);
-        if (i % TABLE_RENEW_EVERY == 0 && !zone_lock_renew(&map->table.locker, &map->pool_hold))
+        if (!keep_pool(map, i))
             break;
     }
     return 0;
@@ -49,7 +55,7 @@ static void rebuild_pool(struct shm_map *map, uint32_t used)
             ZONE_STORE(shm_map_entry_at(map, i)->next, first);
             first = i;
         }
-        if (i % TABLE_RENEW_EVERY == 0 && !zone_lock_renew(&map->table.locker, &map->pool_hold))
+        if (!keep_pool(map, i))
             return;
     }
     if (!zone_lock_holds(&map->pool_hold))
@@ -82,16 +88,14 @@ uint32_t shm_map_pool_used(const struct shm_map *map)
 
     while (used < map->table.entry_n && ZONE_LOAD(*shm_map_owner(map, used + 1)) != 0)
         used++;
-    return used;
+    return used <= map->table.entry_n ? used : map->table.entry_n;
 }
 
 /* Rebuilds the list after a holder died, or stood still. */
 static void repair_pool(struct shm_map *map)
 {
-    uint32_t used = shm_map_pool_used(map);
-
-    if (used <= map->table.entry_n)
-        rebuild_pool(map, used);
+    if (ZONE_LOAD(map->pool->used) <= map->table.entry_n)
+        rebuild_pool(map, shm_map_pool_used(map));
     else
         mend_pool(map);
 }
@@ -104,7 +108,7 @@ static uint32_t count_unowned(struct shm_map *map, uint32_t used)
     assert(used <= map->table.entry_n);
     for (uint32_t i = used; i > 0; i--) {
         n += !is_owned(map, i);
-        if (i % TABLE_RENEW_EVERY == 0 && !zone_lock_renew(&map->table.locker, &map->pool_hold))
+        if (!keep_pool(map, i))
             break;
     }
     return n;
@@ -128,11 +132,18 @@ static bool is_list_whole(struct shm_map *map)
     return index == 0 ? n == count_unowned(map, used) : n < used;
 }
 
-/* Checks the pool, once a process, and repairs damage. */
-static void check_pool(struct shm_map *map)
+/* Locks the pool, repairs the pool after a death, and checks it, once a process. */
+static void lock_pool(struct shm_map *map)
 {
-    bool whole = is_list_whole(map);
+    enum zone_lock_state state = zone_lock(&map->table.locker, &map->pool->lock, &map->pool_hold);
+    bool whole;
 
+    map->mended.taken = map->table.locker.taken;
+    if (state != ZONE_LOCK_FREE)
+        repair_pool(map);
+    if (likely(map->pool_checked))
+        return;
+    whole = is_list_whole(map);
     if (!zone_lock_holds(&map->pool_hold))
         return;
     if (!whole)
@@ -140,22 +151,9 @@ static void check_pool(struct shm_map *map)
     map->pool_checked = true;
 }
 
-static void lock_pool(struct shm_map *map)
-{
-    enum zone_lock_state state = zone_lock(&map->table.locker, &map->pool->lock, &map->pool_hold);
-
-    map->mended.taken = map->table.locker.taken;
-    if (state != ZONE_LOCK_FREE)
-        repair_pool(map);
-    if (unlikely(!map->pool_checked))
-        check_pool(map);
-}
-
-enum outcome { DONE, DAMAGED, LOST };
-
 /* Marks the owner of an entry before the entry leaves the pool: if the process dies in between, the
- * repair of the shard finds the entry by its owner. */
-static enum outcome take_entry(struct shm_map *map, uint32_t shard, uint32_t *taken)
+ * repair of the shard finds the entry by its owner. NONE, as in give_entry(): the lock was taken. */
+static enum table_step take_entry(struct shm_map *map, uint32_t shard, uint32_t *taken)
 {
     uint32_t used = ZONE_LOAD(map->pool->used), listed = ZONE_LOAD(map->pool->free), next = 0;
     uint32_t index = listed != 0 ? listed : used + 1;
@@ -163,58 +161,58 @@ static enum outcome take_entry(struct shm_map *map, uint32_t shard, uint32_t *ta
     assert(map->pool_hold.lock == &map->pool->lock);
     *taken = 0;
     if (used > map->table.entry_n || listed > used)
-        return DAMAGED;
+        return TABLE_FAILED;
     if (index > map->table.entry_n || (listed == 0 && used >= map->touched_most))
-        return DONE;
+        return TABLE_OK;
     if (listed != 0)
         next = ZONE_LOAD(shm_map_entry_at(map, index)->next);
     if (next > used || ZONE_LOAD(*shm_map_owner(map, index)) != 0)
-        return DAMAGED;
+        return TABLE_FAILED;
     if (!zone_lock_holds(&map->pool_hold))
-        return LOST;
+        return TABLE_NONE;
     ZONE_STORE(*shm_map_owner(map, index), (uint8_t)(shard + 1));
     if (ZONE_LOAD(shm_map_entry_at(map, index)->kept_for) != 0)
         ZONE_STORE(shm_map_entry_at(map, index)->kept_for, 0);
     *taken = index;
     if (!zone_lock_holds(&map->pool_hold))
-        return DONE; /* the entry is ours, by its owner */
+        return TABLE_OK; /* the entry is ours, by its owner */
     if (listed != 0)
         ZONE_STORE(map->pool->free, next);
     else
         ZONE_STORE(map->pool->used, index);
-    return DONE;
+    return TABLE_OK;
 }
 
-static enum outcome give_entry(struct shm_map *map, uint32_t shard, uint32_t *given)
+static enum table_step give_entry(struct shm_map *map, uint32_t shard, uint32_t *given)
 {
     uint32_t first = ZONE_LOAD(map->pool->free), index = *given;
     _Atomic uint8_t *owner = shm_map_owner(map, index);
 
     assert(map->pool_hold.lock == &map->pool->lock);
     if (ZONE_LOAD(*owner) != shard + 1)
-        return DONE; /* the entry belongs to another shard, or is in a chain */
+        return TABLE_OK; /* the entry belongs to another shard, or is in a chain */
     if (first > ZONE_LOAD(map->pool->used) || index > ZONE_LOAD(map->pool->used))
-        return DAMAGED;
+        return TABLE_FAILED;
     if (!zone_lock_holds(&map->pool_hold))
-        return LOST;
+        return TABLE_NONE;
     ZONE_STORE(shm_map_entry_at(map, index)->next, first);
     ZONE_STORE(*owner, 0);
     if (zone_lock_holds(&map->pool_hold)) /* unless the list was made anew */
         ZONE_STORE(map->pool->free, index);
-    return DONE;
+    return TABLE_OK;
 }
 
 /* Takes a step under the pool's lock until it is done, or has failed too often. */
 static void try_step(struct shm_map *map, uint32_t shard, uint32_t *index,
-    enum outcome (*step)(struct shm_map *map, uint32_t shard, uint32_t *index))
+    enum table_step (*step)(struct shm_map *map, uint32_t shard, uint32_t *index))
 {
-    enum outcome outcome = LOST;
+    enum table_step done = TABLE_NONE;
 
     assert(shard < map->table.shard_n);
-    for (int tries = 0; tries < TRIES && outcome != DONE; tries++) {
+    for (int tries = 0; tries < TRIES && done != TABLE_OK; tries++) {
         lock_pool(map);
-        outcome = step(map, shard, index);
-        if (outcome == DAMAGED)
+        done = step(map, shard, index);
+        if (done == TABLE_FAILED)
             mend_pool(map);
         zone_lock_release(&map->pool_hold);
     }

@@ -177,6 +177,31 @@ static inline struct shm_map_subject shm_map_subject_of(
     return s;
 }
 
+/* For table_find(), with a subject. */
+static inline enum table_step shm_map_compare_key(
+    const void *there, bool is_same, const void *subject)
+{
+    const struct shm_map_entry *entry = there;
+    const struct shm_map_subject *s = subject;
+
+    return is_same && ZONE_LOAD(entry->key_n) == s->key_n &&
+                   (s->key_n == 0 || memcmp(entry->bytes, s->key, s->key_n) == 0)
+               ? TABLE_OK
+               : TABLE_NONE;
+}
+
+/* Finds the key's entry, unless `place` remains at the end: OK; NONE; FAILED. */
+static ALWAYS_INLINE enum table_step shm_map_find_key(
+    const struct shm_map *map, const struct shm_map_subject *s, struct table_place *place)
+{
+    *place = (struct table_place) {
+        .index = ZONE_LOAD(*s->bucket),
+        .entries = map->table.entries,
+        .home = s->hash,
+    };
+    return table_find(&map->table, place, shm_map_compare_key, s);
+}
+
 /* Copies as much of a value, or key, as there is room for: OK; TOO_LARGE. */
 static inline enum shm_map_status shm_map_copy(
     const void *bytes, uint32_t n, struct shm_map_item *item)
@@ -189,11 +214,11 @@ static inline enum shm_map_status shm_map_copy(
     return part == n ? SHM_MAP_OK : SHM_MAP_TOO_LARGE;
 }
 
-static inline bool shm_map_has_key(
-    const struct shm_map_entry *entry, const struct shm_map_subject *s)
+/* Whether a read since `before`, without the lock, has met whole entries only. */
+static inline bool shm_map_is_unchanged(const struct shm_map *map, uint32_t shard, uint64_t before)
 {
-    return ZONE_LOAD(entry->key_n) == s->key_n &&
-           (s->key_n == 0 || memcmp(entry->bytes, s->key, s->key_n) == 0);
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&map->shards[shard].sequence, memory_order_relaxed) == before;
 }
 
 /* The pool and the memory (map_pool.c), of which the first two lock the pool; the caller holds the
@@ -206,7 +231,7 @@ void shm_map_pool_give(struct shm_map *map, uint32_t shard, uint32_t index);
 bool shm_map_pool_is_empty(struct shm_map *map);
 /* Makes the list of free entries anew, of all that have no owner. */
 void shm_map_pool_audit(struct shm_map *map);
-/* Returns the last entry that may have an owner, if the pool is whole. */
+/* Returns the last entry that may have an owner. */
 uint32_t shm_map_pool_used(const struct shm_map *map);
 /* Marks all shards for a repair by the next holder. */
 void shm_map_pool_suspect(struct shm_map *map, enum shm_map_suspicion why);
@@ -225,7 +250,6 @@ void shm_map_pool_release_pages(struct shm_map *map, uint32_t index, uint32_t va
  * process checks the whole shard. */
 void shm_map_shard_lock(struct shm_map *map, uint32_t shard);
 bool shm_map_shard_try(struct shm_map *map, uint32_t shard);
-void shm_map_shard_unlock(struct shm_map *map);
 /* Unlocks a shard after a step, and repairs damage found by the step before, unless the step failed
  * because the lock was lost. Returns `whole`. */
 bool shm_map_shard_end(struct shm_map *map, uint32_t shard, bool whole);

@@ -24,7 +24,8 @@ static bool remove_marks(struct shm_map *map, uint32_t used, uint8_t owner)
 }
 
 /* Whether an entry in the shard's chain can be what a write has left there. */
-static bool is_whole(const struct shm_map *map, uint32_t shard, const struct shm_map_entry *entry)
+static bool is_entry_whole(
+    const struct shm_map *map, uint32_t shard, const struct shm_map_entry *entry)
 {
     uint64_t version = ZONE_LOAD(entry->version);
     uint32_t key_n = ZONE_LOAD(entry->key_n);
@@ -46,13 +47,6 @@ struct found {
     uint64_t bytes;      /* with `memory`: of the entries' pages */
 };
 
-static uint32_t used_entries(const struct shm_map *map)
-{
-    uint32_t used = shm_map_pool_used(map);
-
-    return used <= map->table.entry_n ? used : map->table.entry_n;
-}
-
 static void mark_entry(struct shm_map *map, uint32_t shard, uint32_t index)
 {
     struct shm_map_entry *entry = shm_map_entry_at(map, index);
@@ -63,7 +57,7 @@ static void mark_entry(struct shm_map *map, uint32_t shard, uint32_t index)
         ZONE_STORE(entry->kept_for, 0); /* published in the end */
 }
 
-static enum table_visit find_entry(struct table_place *at, void *arg)
+static enum table_visit note_entry(struct table_place *at, void *arg)
 {
     struct found *found = arg;
     struct shm_map *map = found->map;
@@ -71,7 +65,7 @@ static enum table_visit find_entry(struct table_place *at, void *arg)
     uint64_t expires_ms = ZONE_LOAD(entry->expires_ms);
 
     if (at->index == found->spare || ZONE_LOAD(*shm_map_owner(map, at->index)) != at->shard + 1 ||
-        !is_whole(map, at->shard, entry))
+        !is_entry_whole(map, at->shard, entry))
         return TABLE_DAMAGED;
     if (found->marks)
         mark_entry(map, at->shard, at->index);
@@ -92,7 +86,7 @@ static bool walk_chains(struct shm_map *map, uint32_t shard, struct found *found
     assert(found->used <= map->table.entry_n);
     found->map = map;
     found->soonest_ms = UINT64_MAX;
-    step = table_walk(&map->table, shard, find_entry, found);
+    step = table_walk(&map->table, shard, note_entry, found);
     found->damaged = step == TABLE_FAILED;
     return step != TABLE_NONE;
 }
@@ -164,7 +158,7 @@ void shm_map_shard_empty(struct shm_map *map, uint32_t shard)
 {
     struct shm_map_shard *s = &map->shards[shard];
     _Atomic uint32_t *buckets = shm_map_buckets(map, shard);
-    struct found found = { .used = used_entries(map) };
+    struct found found = { .used = shm_map_pool_used(map) };
 
     assert(map->table.hold.lock == &s->lock && map->pool_hold.lock == NULL);
     map->mended.emptied++;
@@ -188,7 +182,7 @@ void shm_map_shard_empty(struct shm_map *map, uint32_t shard)
 static COLD void repair_shard(struct shm_map *map, uint32_t shard)
 {
     struct shm_map_shard *s = &map->shards[shard];
-    struct found found = { .marks = true, .used = used_entries(map) };
+    struct found found = { .marks = true, .used = shm_map_pool_used(map) };
     uint32_t keep = ZONE_LOAD(s->suspect) == SHM_MAP_KEEPS_NOTHING ? 0 : KEPT_MOST;
 
     assert(map->table.hold.lock == &s->lock);
@@ -224,7 +218,7 @@ static COLD void repair_damage(struct shm_map *map, uint32_t shard)
 
 /* Whether the shard's numbers agree with the findings. A shard without a spare entry has no keys
  * either, unless entries are kept back. */
-static bool agrees(const struct shm_map *map, uint32_t shard, const struct found *found)
+static bool shard_agrees(const struct shm_map *map, uint32_t shard, const struct found *found)
 {
     const struct shm_map_shard *s = &map->shards[shard];
     bool has_spare = table_is_index(&map->table, found->spare) &&
@@ -238,7 +232,7 @@ static bool agrees(const struct shm_map *map, uint32_t shard, const struct found
 
 /* Checks the shard for this process, and repairs damage. Costs as much as the shard has entries,
  * and writes nothing to a whole shard. */
-static COLD void look_through(struct shm_map *map, uint32_t shard)
+static COLD void look_through_shard(struct shm_map *map, uint32_t shard)
 {
     struct shm_map_shard *s = &map->shards[shard];
     struct found found = { .spare = ZONE_LOAD(s->spare) };
@@ -246,7 +240,7 @@ static COLD void look_through(struct shm_map *map, uint32_t shard)
     assert(map->table.hold.lock == &s->lock && map->pool_hold.lock == NULL);
     if (!walk_chains(map, shard, &found))
         return;
-    if (!agrees(map, shard, &found))
+    if (!shard_agrees(map, shard, &found))
         repair_damage(map, shard);
     if (table_holds(&map->table))
         map->checked |= UINT64_C(1) << shard;
@@ -267,7 +261,7 @@ static ALWAYS_INLINE bool finish_lock(
                  (kept_for != 0 && zone_lock_is_past(&map->table.locker, kept_for))))
         repair_shard(map, shard);
     if (unlikely(!shm_map_is_checked(map, shard)))
-        look_through(map, shard);
+        look_through_shard(map, shard);
     return true;
 }
 
@@ -289,16 +283,11 @@ bool shm_map_shard_try(struct shm_map *map, uint32_t shard)
     return finish_lock(map, shard, zone_lock_try(&map->table.locker, lock, &map->table.hold));
 }
 
-void shm_map_shard_unlock(struct shm_map *map)
-{
-    zone_lock_release(&map->table.hold);
-}
-
 bool shm_map_shard_end(struct shm_map *map, uint32_t shard, bool whole)
 {
     if (unlikely(!whole))
         repair_damage(map, shard);
-    shm_map_shard_unlock(map);
+    zone_lock_release(&map->table.hold);
     return whole;
 }
 
@@ -327,16 +316,10 @@ bool shm_map_shard_remove(
     return true;
 }
 
-static enum table_step compare_key(const void *entry, bool is_same, const void *subject)
-{
-    return is_same && shm_map_has_key(entry, subject) ? TABLE_OK : TABLE_NONE;
-}
-
 bool shm_map_find(struct shm_map *map, const struct shm_map_subject *s, struct shm_map_place *place)
 {
     struct table_place at;
-    enum table_step step =
-        table_find(&map->table, s->hash, ZONE_LOAD(*s->bucket), compare_key, s, &at);
+    enum table_step step = shm_map_find_key(map, s, &at);
     struct shm_map_entry *entry = at.entry;
 
     *place = (struct shm_map_place) { .link = s->bucket }; /* a new entry comes first */

@@ -83,7 +83,7 @@ void shm_map_sweep(struct shm_map *map, uint64_t now_ms)
             continue; /* the lock was tried only to repair what a death may have left */
         if (ZONE_LOAD(s->soonest_ms) <= now_ms)
             sweep_shard(map, shard, now_ms);
-        shm_map_shard_unlock(map);
+        zone_lock_release(&map->table.hold);
     }
 }
 
@@ -96,7 +96,7 @@ void shm_map_sweep_some(struct shm_map *map, uint64_t now_ms, uint32_t *next, ui
             continue;
         if (ZONE_LOAD(map->shards[shard].soonest_ms) <= now_ms)
             sweep_shard(map, shard, now_ms);
-        shm_map_shard_unlock(map);
+        zone_lock_release(&map->table.hold);
         most--;
     }
 }
@@ -111,7 +111,7 @@ uint32_t shm_map_count(struct shm_map *map)
 
         count += ZONE_LOAD(map->shards[shard].count);
         if (held)
-            shm_map_shard_unlock(map);
+            zone_lock_release(&map->table.hold);
     }
     return count < map->table.entry_n ? (uint32_t)count : map->table.entry_n;
 }

@@ -13,18 +13,20 @@
 /* How long a full map goes without the entries that are kept back. */
 #define KEEP_MS 10000
 
-/* A write that is to be done. */
+/* A write that is to be done, and what a try has made of it. */
 struct change {
     enum { SET, REPLACE, ADD, APPEND } kind;
     const void *value;
     size_t n;
+    uint64_t expires_ms; /* or SHM_MAP_KEEP_EXPIRY */
+    uint64_t expected;   /* REPLACE */
+    int64_t by;          /* ADD, for which value is `sum` */
+
     const void *before; /* APPEND: the value goes behind this */
     size_t before_n;    /* bytes of that; else 0 */
-    uint64_t expires_ms;
-    uint64_t expected; /* REPLACE */
-    int64_t by;        /* ADD, for which value is `sum` */
+    uint64_t ends_ms;   /* expiry of the new state */
     int64_t sum;
-    uint64_t version; /* set by the write */
+    uint64_t version;
 };
 
 /* Writes the next state into an entry outside of chains. */
@@ -38,7 +40,7 @@ static void fill_entry(struct shm_map *map, struct shm_map_entry *entry,
     ZONE_STORE(entry->next, next);
     ZONE_STORE(entry->hash, s->hash);
     ZONE_STORE(entry->version, change->version);
-    ZONE_STORE(entry->expires_ms, change->expires_ms);
+    ZONE_STORE(entry->expires_ms, change->ends_ms);
     ZONE_STORE(entry->key_n, (uint32_t)s->key_n);
     ZONE_STORE(entry->value_n, (uint32_t)(change->before_n + change->n));
     if (s->key_n > 0)
@@ -49,24 +51,25 @@ static void fill_entry(struct shm_map *map, struct shm_map_entry *entry,
         memcpy(entry->bytes + map->value_at + change->before_n, change->value, change->n);
 }
 
+static enum table_step compare_entry(const void *there, bool is_same, const void *entry)
+{
+    (void)is_same;
+    return there == entry ? TABLE_OK : TABLE_NONE;
+}
+
 /* Whether a chain has the entry: the hash's chain, since the check of a shard finds entries in
- * wrong chains. A new state in the entry would replace another key's, and hide the rest of the
+ * wrong chains. A new state in the entry would replace a different key's, and hide the rest of the
  * chain. */
 static bool is_in_chain(const struct shm_map *map, uint32_t shard, uint32_t index)
 {
-    uint64_t hash = ZONE_LOAD(shm_map_entry_at(map, index)->hash);
-    uint32_t i;
+    const struct shm_map_entry *entry = shm_map_entry_at(map, index);
+    uint64_t hash = ZONE_LOAD(entry->hash);
+    struct table_place at = { .entries = map->table.entries, .home = hash };
 
-    assert(shard < map->table.shard_n);
     if (table_shard_of(&map->table, hash) != shard)
         return false;
-    i = ZONE_LOAD(shm_map_buckets(map, shard)[table_bucket_of(&map->table, hash)]);
-    for (uint32_t n = 0; i != 0; n++) {
-        if (i == index || i > map->table.entry_n || n == TABLE_CHAIN_MAX)
-            return true;
-        i = ZONE_LOAD(shm_map_entry_at(map, i)->next);
-    }
-    return false;
+    at.index = ZONE_LOAD(shm_map_buckets(map, shard)[table_bucket_of(&map->table, hash)]);
+    return table_find(&map->table, &at, compare_entry, entry) != TABLE_NONE;
 }
 
 /* Chooses the entry for the next state: one from the pool for a new key, else the spare, which the
@@ -116,8 +119,8 @@ static bool publish_state(struct shm_map *map, const struct shm_map_subject *s,
     ZONE_STORE(shard->version, change->version);
     /* the expiry is written first: no entry may expire before soonest_ms, even after this process's
      * death in between */
-    if (change->expires_ms != 0 && change->expires_ms < ZONE_LOAD(shard->soonest_ms))
-        ZONE_STORE(shard->soonest_ms, change->expires_ms);
+    if (change->ends_ms != 0 && change->ends_ms < ZONE_LOAD(shard->soonest_ms))
+        ZONE_STORE(shard->soonest_ms, change->ends_ms);
     fill_entry(map, shm_map_entry_at(map, index), s, change, next);
 
     if (!table_holds(&map->table)) /* the entry is kept back, for the next try */
@@ -148,7 +151,6 @@ static enum shm_map_status sum_up(
     }
     if (__builtin_add_overflow(before, change->by, &change->sum))
         return SHM_MAP_NOT_A_NUMBER;
-    change->value = &change->sum;
     return SHM_MAP_OK;
 }
 
@@ -156,7 +158,7 @@ static enum shm_map_status sum_up(
 static enum shm_map_status join_up(
     const struct shm_map *map, const struct shm_map_place *place, struct change *change)
 {
-    assert(change->kind == APPEND && change->before_n == 0);
+    assert(change->kind == APPEND);
     if (!place->present)
         return SHM_MAP_OK;
     if (change->n > map->shape.value_max - place->value_n)
@@ -183,13 +185,13 @@ static void settle_memory(struct shm_map *map, const struct shm_map_subject *s,
 
 /* Does a write, under the lock; false: nothing was done, and the shard is to be mended. */
 static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
-    const struct change *wanted, struct change *change, enum shm_map_status *status)
+    struct change *change, enum shm_map_status *status)
 {
     struct shm_map_place place;
     uint64_t before = unlikely(map->log != NULL) ? shm_map_log_state(map, s->shard) : 0;
     bool whole;
 
-    *change = *wanted;
+    change->before_n = 0;
     *status = SHM_MAP_CHANGED;
     if (!shm_map_find(map, s, &place))
         return false;
@@ -199,8 +201,9 @@ static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
         return true;
     if (change->kind == APPEND && (*status = join_up(map, &place, change)) != SHM_MAP_OK)
         return true;
+    change->ends_ms = change->expires_ms;
     if (change->expires_ms == SHM_MAP_KEEP_EXPIRY)
-        change->expires_ms = place.present ? place.expires_ms : 0;
+        change->ends_ms = place.present ? place.expires_ms : 0;
     *status = SHM_MAP_FULL;
     if (unlikely(map->page != 0) &&
         !shm_map_pool_take_pages(map, s->shard, (uint32_t)(change->before_n + change->n)))
@@ -214,17 +217,17 @@ static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
 }
 
 /* Does a write, and repairs a damaged shard. */
-static enum shm_map_status write_once(struct shm_map *map, const struct shm_map_subject *s,
-    const struct change *wanted, struct change *done)
+static enum shm_map_status write_once(
+    struct shm_map *map, const struct shm_map_subject *s, struct change *change)
 {
-    enum shm_map_status status = SHM_MAP_FULL;
-    bool whole = false;
+    enum shm_map_status status;
 
-    for (int tries = 0; tries < TABLE_TRIES && !whole; tries++) {
+    for (int tries = 0; tries < TABLE_TRIES; tries++) {
         shm_map_shard_lock(map, s->shard);
-        whole = shm_map_shard_end(map, s->shard, apply_change(map, s, wanted, done, &status));
+        if (shm_map_shard_end(map, s->shard, apply_change(map, s, change, &status)))
+            return status;
     }
-    return whole ? status : SHM_MAP_FULL;
+    return SHM_MAP_FULL;
 }
 
 /* The next sweep looks through all shards again, and the pool's next user through the pool. */
@@ -279,7 +282,7 @@ static bool make_pages(struct shm_map *map, uint64_t now_ms, int tries)
 /* In a full map: looks for room. False when there is none. The shards' counts are trusted where
  * this process has checked the shards since the last death; a map full by counts alone is checked
  * again now and then. */
-static bool make_room(struct shm_map *map, uint64_t now_ms, int tries)
+static bool make_map_room(struct shm_map *map, uint64_t now_ms, int tries)
 {
     assert(map->table.hold.lock == NULL && map->pool_hold.lock == NULL);
     note_deaths(map);
@@ -303,69 +306,67 @@ static bool make_room(struct shm_map *map, uint64_t now_ms, int tries)
     return !shm_map_pool_is_empty(map);
 }
 
+/* Writes; an OK change has the new version in *version, unless NULL. */
 static enum shm_map_status write_entry(struct shm_map *map, const void *key, size_t key_n,
-    uint64_t now_ms, const struct change *wanted, struct change *done)
+    uint64_t now_ms, struct change *change, uint64_t *version)
 {
     enum shm_map_status status = SHM_MAP_FULL;
     struct shm_map_subject s;
 
-    assert(wanted->value != NULL || wanted->n == 0 || wanted->kind == ADD);
-    assert(wanted->kind != ADD || wanted->n == sizeof(wanted->by));
-    if (key_n > map->shape.key_max || wanted->n > map->shape.value_max)
+    assert(change->value != NULL || change->n == 0);
+    if (key_n > map->shape.key_max || change->n > map->shape.value_max)
         return SHM_MAP_TOO_LARGE;
     s = shm_map_subject_of(map, key, key_n, now_ms);
     for (int tries = 0; tries < FULL_TRIES; tries++) {
-        status = write_once(map, &s, wanted, done);
-        if (status != SHM_MAP_FULL || !make_room(map, now_ms, tries))
+        status = write_once(map, &s, change);
+        if (status != SHM_MAP_FULL || !make_map_room(map, now_ms, tries))
             break;
     }
+    if (status == SHM_MAP_OK && version != NULL)
+        *version = change->version;
     return status;
 }
 
 enum shm_map_status shm_map_set(struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms,
     const void *value, size_t n, uint64_t expires_ms, uint64_t *version)
 {
-    struct change done, wanted = { .kind = SET, .value = value, .n = n, .expires_ms = expires_ms };
-    enum shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
+    struct change change = { .kind = SET, .value = value, .n = n, .expires_ms = expires_ms };
 
-    if (status == SHM_MAP_OK && version != NULL)
-        *version = done.version;
-    return status;
+    return write_entry(map, key, key_n, now_ms, &change, version);
 }
 
 enum shm_map_status shm_map_replace(struct shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, uint64_t expected, const void *value, size_t n, uint64_t expires_ms,
     uint64_t *version)
 {
-    struct change done, wanted = {
+    struct change change = {
         .kind = REPLACE, .value = value, .n = n, .expires_ms = expires_ms, .expected = expected
     };
-    enum shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
 
-    if (status == SHM_MAP_OK && version != NULL)
-        *version = done.version;
-    return status;
+    return write_entry(map, key, key_n, now_ms, &change, version);
 }
 
 enum shm_map_status shm_map_add(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, int64_t by, int64_t *sum)
 {
-    struct change done,
-        wanted = { .kind = ADD, .n = sizeof(by), .expires_ms = SHM_MAP_KEEP_EXPIRY, .by = by };
-    enum shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
+    struct change change = {
+        .kind = ADD, .n = sizeof(by), .expires_ms = SHM_MAP_KEEP_EXPIRY, .by = by
+    };
+    enum shm_map_status status;
 
+    change.value = &change.sum;
+    status = write_entry(map, key, key_n, now_ms, &change, NULL);
     if (status == SHM_MAP_OK && sum != NULL)
-        *sum = done.sum;
+        *sum = change.sum;
     return status;
 }
 
 enum shm_map_status shm_map_append(struct shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms)
 {
-    struct change done,
-        wanted = { .kind = APPEND, .value = value, .n = n, .expires_ms = expires_ms };
+    struct change change = { .kind = APPEND, .value = value, .n = n, .expires_ms = expires_ms };
 
-    return write_entry(map, key, key_n, now_ms, &wanted, &done);
+    return write_entry(map, key, key_n, now_ms, &change, NULL);
 }
 
 static bool remove_found(
@@ -383,7 +384,7 @@ static bool remove_found(
 }
 
 /* Removes a key's entry with the version `expected`; 0: any version. */
-static enum shm_map_status remove_entry(
+static enum shm_map_status remove_key(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected)
 {
     struct shm_map_subject s;
@@ -409,11 +410,11 @@ static enum shm_map_status remove_entry(
 enum shm_map_status shm_map_delete(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms)
 {
-    return remove_entry(map, key, key_n, now_ms, 0);
+    return remove_key(map, key, key_n, now_ms, 0);
 }
 
 enum shm_map_status shm_map_remove(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected)
 {
-    return remove_entry(map, key, key_n, now_ms, expected != 0 ? expected : UINT64_MAX);
+    return remove_key(map, key, key_n, now_ms, expected != 0 ? expected : UINT64_MAX);
 }

@@ -42,7 +42,7 @@ static bool walk_chain(struct table *table, struct table_place *at,
 enum table_step table_walk(struct table *table, uint32_t shard,
     enum table_visit (*visit)(struct table_place *at, void *arg), void *arg)
 {
-    struct table_place at = { .shard = shard };
+    struct table_place at = table_place_of(table, (uint64_t)shard << table->shard_shift);
 
     assert(table->hold.lock == table_lock_of(table, shard));
     for (; at.bucket < table->bucket_n; at.bucket++) {

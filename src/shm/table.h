@@ -60,9 +60,25 @@ struct table_place {
     uint32_t before; /* number of the preceding entry; 0: none */
     uint32_t index;  /* 0: the end of the chain */
     void *entry;     /* valid where the index was checked */
+    char *entries;   /* the shard's */
     uint64_t home;   /* a hash of the shard and the bucket */
     uint32_t cost;   /* entries since a walk has renewed the lock */
 };
+
+/* Layouts: the shards for so many entries, and an offset rounded up. */
+static inline uint32_t table_shards_for(uint64_t entries, uint32_t per_shard)
+{
+    uint32_t n = 1;
+
+    while (n < TABLE_SHARDS_MAX && entries / n >= UINT64_C(2) * per_shard)
+        n *= 2;
+    return n;
+}
+
+static inline uint64_t table_align(uint64_t offset, uint64_t to)
+{
+    return (offset + to - 1) / to * to;
+}
 
 static inline bool table_is_index(const struct table *table, uint32_t index)
 {
@@ -110,43 +126,49 @@ static inline uint32_t table_first(const struct table *table, uint32_t shard, ui
                                   : (uint32_t)ZONE_LOAD(*(_Atomic uint64_t *)head);
 }
 
+/* The beginning of the chain of a hash's bucket, before an entry was read. */
+static inline struct table_place table_place_of(const struct table *table, uint64_t hash)
+{
+    uint32_t shard = table_shard_of(table, hash);
+
+    return (struct table_place) {
+        .shard = shard,
+        .bucket = table_bucket_of(table, hash),
+        .entries = table_entry(table, shard, 1),
+        .home = hash,
+    };
+}
+
 /* Reads the hash of a place's entry, the nth of its chain; false for an impossible entry. */
 static inline bool table_read(
     const struct table *table, struct table_place *at, uint32_t n, uint64_t *hash)
 {
     if (!table_is_index(table, at->index) || n == TABLE_CHAIN_MAX)
         return false;
-    at->entry = table_entry(table, at->shard, at->index);
+    at->entry = at->entries + (at->index - 1) * table->stride;
     *hash = ZONE_LOAD(*(_Atomic uint64_t *)(void *)((char *)at->entry + TABLE_HASH_AT));
-    return ((*hash ^ at->home) & table->home_mask) == 0;
+    return *hash == at->home || ((*hash ^ at->home) & table->home_mask) == 0;
 }
 
-/* Finds the entry of a hash that `compare` says is the key's, in the chain of its bucket from the
- * first on: OK; NONE; FAILED. `is_same` tells that the hash is. The caller has the shard. */
-static ALWAYS_INLINE enum table_step table_find(const struct table *table, uint64_t hash,
-    uint32_t first, enum table_step (*compare)(const void *entry, bool is_same, const void *key),
-    const void *key, struct table_place *place)
+/* Finds the entry that `compare` says is the key's, from a place of table_place_of() with the index
+ * of the first entry: OK; NONE; FAILED. `is_same` tells that the hash is. */
+static ALWAYS_INLINE enum table_step table_find(const struct table *table,
+    struct table_place *place,
+    enum table_step (*compare)(const void *entry, bool is_same, const void *key), const void *key)
 {
-    enum table_step step = TABLE_NONE;
-
-    *place = (struct table_place) {
-        .shard = table_shard_of(table, hash),
-        .bucket = table_bucket_of(table, hash),
-        .index = first,
-        .home = hash,
-    };
     for (uint32_t n = 0; place->index != 0; n++) {
+        enum table_step step;
         uint64_t there;
 
         if (!table_read(table, place, n, &there))
             return TABLE_FAILED;
-        step = compare(place->entry, there == hash, key);
+        step = compare(place->entry, there == place->home, key);
         if (step != TABLE_NONE)
-            break;
+            return step;
         place->before = place->index;
         place->index = ZONE_LOAD(*table_next(place->entry));
     }
-    return step;
+    return TABLE_NONE;
 }
 
 /* Whether this process still has the shard: for a check before publishing stores. */

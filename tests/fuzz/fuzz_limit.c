@@ -134,7 +134,8 @@ static void damage(struct input *in, struct scene *scene)
         s->rebuilds = (uint32_t)next_word(in, scene);
         break;
     case 4:
-        *shm_limit_bucket(limit, shard, at * 7 % limit->table.bucket_n) = next_word(in, scene);
+        *(_Atomic uint64_t *)table_bucket(&limit->table, shard, at * 7 % limit->table.bucket_n) =
+            next_word(in, scene);
         break;
     default:
         damage_unit(in, scene, shm_limit_unit_at(limit, shard, 1 + at / 4 % limit->table.entry_n));

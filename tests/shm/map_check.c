@@ -47,7 +47,7 @@ static uint32_t check_shard(struct shm_map *map, uint32_t shard)
         count += check_chain(map, shard, bucket, &bytes);
     assert(bytes == ZONE_LOAD(map->shards[shard].bytes));
     assert(count == ZONE_LOAD(map->shards[shard].count));
-    shm_map_shard_unlock(map);
+    zone_lock_release(&map->table.hold);
     return count + 1;
 }
 

@@ -124,7 +124,7 @@ static pid_t stopped_holder(struct shm_map *map, uint32_t shard, bool pool)
         raise(SIGSTOP);
         if (pool)
             zone_lock_release(&map->pool_hold);
-        shm_map_shard_unlock(map);
+        zone_lock_release(&map->table.hold);
         for (uint32_t key = 0; key < KEYS; key++)
             if (set_key(map, key) != SHM_MAP_OK)
                 _exit(1);

@@ -104,10 +104,10 @@ static enum table_step compare_hash(const void *entry, bool is_same, const void 
 static enum table_step find_key(uint32_t shard, uint32_t bucket, uint32_t key)
 {
     uint64_t hash = hash_of(shard, bucket, key);
-    struct table_place place;
+    struct table_place place = table_place_of(&scene.table, hash);
 
-    return table_find(
-        &scene.table, hash, table_first(&scene.table, shard, bucket), compare_hash, &hash, &place);
+    place.index = table_first(&scene.table, shard, bucket);
+    return table_find(&scene.table, &place, compare_hash, &hash);
 }
 
 static enum table_visit count_entry(struct table_place *at, void *arg)
