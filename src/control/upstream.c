@@ -7,8 +7,8 @@
 #include "base/compiler.h"
 #include "upstream/addresses.h"
 #include "upstream/balancer.h"
-#include "upstream/operators.h"
 #include "upstream/status.h"
+#include "upstream/zone.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chooses the peer with the least load for its weight: of connections, or of average times. Loads
- * are compared for their weights crosswise, without divisions. The weight of a server that starts
- * slowly grows; failures do not lessen it here.
+/* Chooses the peer with the least load for its weight, of connections, or of average times; or draws
+ * peers by weight (random), with `two` the better peer of two. Loads are compared for their weights
+ * crosswise, without divisions. The weight of a server that starts slowly grows; failures do not
+ * lessen it here.
  *
  * An unknown time counts as none. The time of a peer not chosen for long is halved every
  * fail_timeout, to ask a slow server again. With `inflight` unfinished tries count for their
  * duration so far: a worker knows only its own tries. */
-#include "upstream/least.h"
+#include "upstream/balancer.h"
 
 /* Times are compared in steps, and all times from here on count alike. */
 #define STEP_MS 20
 #define MOST_MS 5000
 /* Connections beyond this number make no difference, so that a load has 32 bits. */
 #define MOST_CONNS ((1u << 24) - 2)
+
+/* Returns how much a peer has to do. */
+typedef uint32_t least_load(const struct choice *choice, const struct peer *peer);
 
 struct share {
     uint32_t load, weight;
@@ -78,14 +82,8 @@ static struct peer *choose_least(struct choice *choice, least_load *load)
     return equal != NULL ? equal : best;
 }
 
-struct peer *least_of_two(
-    const struct choice *choice, least_load *load, struct peer *a, struct peer *b)
-{
-    assert(a != b);
-    return is_share_less(share_of(choice, a, load), share_of(choice, b, load)) ? a : b;
-}
-
-uint32_t least_conn_load(const struct choice *choice, const struct peer *peer)
+/* The connections of the peer, of all workers with the shared state. */
+static uint32_t conn_load(const struct choice *choice, const struct peer *peer)
 {
     (void)choice;
     return peer_conns(peer);
@@ -103,7 +101,9 @@ static uint64_t running_ms(const struct choice *choice, const struct peer *peer)
     return choice_now(choice) - began;
 }
 
-uint32_t least_time_load(const struct choice *choice, const struct peer *peer)
+/* The expected time of the peer for its connections and a new connection, in steps, to let nearly
+ * equal peers take turns. */
+static uint32_t time_load(const struct choice *choice, const struct peer *peer)
 {
     const struct upstream_balance *balance = &choice->upstream->balance;
     uint64_t ms = peer_time(peer, balance->time) / PEER_TIME_UNIT, idle;
@@ -123,7 +123,7 @@ uint32_t least_time_load(const struct choice *choice, const struct peer *peer)
 
 static struct peer *choose_by_conn(struct choice *choice)
 {
-    return choose_least(choice, least_conn_load);
+    return choose_least(choice, conn_load);
 }
 
 const struct balancer balancer_least_conn = {
@@ -135,7 +135,7 @@ const struct balancer balancer_least_conn = {
 
 static struct peer *choose_by_time(struct choice *choice)
 {
-    return choose_least(choice, least_time_load);
+    return choose_least(choice, time_load);
 }
 
 const struct balancer balancer_least_time = {
@@ -144,3 +144,39 @@ const struct balancer balancer_least_time = {
     .takes_backup = true,
     .takes_slow_start = true,
 };
+
+/* Returns the peer with the lesser load of two, `b` where the loads are equal. */
+static struct peer *choose_of_two(struct choice *choice, struct peer *a, struct peer *b)
+{
+    least_load *load = choice->upstream->balance.two_by_time ? time_load : conn_load;
+
+    assert(a != b);
+    return is_share_less(share_of(choice, a, load), share_of(choice, b, load)) ? a : b;
+}
+
+/* Leaves the choice to round robin after too many vain draws, and among the backups. */
+static struct peer *choose_at_random(struct choice *choice)
+{
+    struct upstreams *upstreams = choice_upstreams(choice);
+    uint64_t weight = balancer_weight(choice);
+    uint32_t below = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+    struct peer *first = NULL;
+
+    if (choice->backup || weight == 0)
+        return round_robin_choose(choice);
+    while (choice->misses < BALANCER_MISSES) {
+        struct peer *peer = balancer_peer_at(choice, upstreams->random(upstreams, below));
+
+        if (peer == first || !choice_may_use(choice, peer))
+            choice->misses++;
+        else if (!choice->upstream->balance.two)
+            return peer;
+        else if (first != NULL)
+            return choose_of_two(choice, first, peer);
+        else
+            first = peer;
+    }
+    return round_robin_choose(choice);
+}
+
+const struct balancer balancer_random = { .name = "random", .choose = choose_at_random };

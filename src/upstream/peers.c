@@ -6,8 +6,7 @@
 #include "base/memory.h"
 #include "event/loop.h"
 #include "upstream/balancer.h"
-#include "upstream/operators.h"
-#include "upstream/zone_entry.h"
+#include "upstream/zone.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,17 +1,208 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Asks for names in rounds: a round asks for the SRV records of a server with a `service`, and then
  * for the addresses of every target, or else for the addresses of the server's host alone. A round
- * collects a draft. A failed question keeps the earlier addresses; an absent name keeps none. */
+ * collects a draft. A failed question keeps the earlier addresses; an absent name keeps none. At the
+ * round's end a changed draft replaces the found addresses, and the next round gets its time. */
 #include "upstream/resolve.h"
 
-#include "upstream/resolve_private.h"
+#include "base/log.h"
+#include "upstream/addresses.h"
+#include "upstream/queue.h"
+#include "upstream/refresh.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Between two tries to claim an entry of a different process. */
+#define RESOLVE_KIND KIND('R', 's', 'l', 'U')
+
+/* The time between two tries to claim an entry of a different process. */
 #define CLAIM_MS 1000
+/* The time from a failure to the next round; doubled with each further failure. */
+#define RETRY_MS 1000u
+#define RETRY_MOST_MS 30000u
+
+/* A host with addresses asked for by a round. */
+struct target {
+    struct resolve *resolve;
+    struct fb_resolution *resolution; /* NULL: no question runs */
+    uint16_t priority, weight;        /* the SRV record's */
+    in_port_t port;
+    char name[MESSAGE_NAME];
+};
+
+/* A server's name, and the running round of questions. */
+struct resolve {
+    unsigned kind;
+    struct upstreams *upstreams;
+    struct upstream *upstream;
+    const struct upstream_server *server;
+    struct resolve *next; /* in the order of the group's servers */
+    struct timer timer;   /* the next round's, or until the entry is claimed again */
+    struct addresses_key key;
+    uint32_t entry; /* claimed; ADDRESSES_NONE: a different process's, or the name is a session's */
+    struct resolve_set *found;
+    bool has_answered; /* a round has ended */
+    unsigned failures; /* rounds in a row without addresses, or with a failed question */
+    const char *why;   /* reason of the latest round's failure; NULL: none */
+    char why_name[MESSAGE_NAME];
+    const char *logged; /* the failure known to the error log; NULL: none */
+    /* the running round */
+    struct fb_resolution *service; /* NULL: no SRV records are asked for now */
+    struct target *targets;
+    unsigned target_n, waits; /* targets, and targets without an answer */
+    struct resolve_set *draft;
+    bool has_failed; /* a question has: earlier addresses may still hold */
+    uint32_t ttl;    /* the least of all answers, in seconds */
+};
+
+static const struct memory *memory_of(const struct resolve *resolve)
+{
+    return resolve->upstreams->memory;
+}
+
+/* Notes an incomplete round. */
+static void note_failure(struct resolve *resolve, const char *name, const char *why)
+{
+    if (resolve->why != NULL)
+        return;
+    resolve->why = why;
+    snprintf(resolve->why_name, sizeof(resolve->why_name), "%s", name);
+}
+
+static void note_no_memory(struct resolve *resolve)
+{
+    resolve->has_failed = true;
+    note_failure(resolve, resolve->server->host, "there is no memory");
+}
+
+/* ---- The end of a round ---- */
+
+/* Puts the draft in force, for the session's peers or for all workers; -1 without memory. */
+static int take_draft(struct resolve *resolve)
+{
+    const struct memory *memory = memory_of(resolve);
+    struct resolve_set *set;
+
+    if (resolve->upstream->is_of_session)
+        return refresh_replace(resolve->upstream, resolve->server, resolve->draft, &resolve->found);
+    if (resolve_set_equal(resolve->found, resolve->draft))
+        return 0;
+    set = resolve_set_copy(memory, resolve->draft);
+    if (set == NULL)
+        return -1;
+    memory_release(memory, resolve->found);
+    resolve->found = set;
+    addresses_write(resolve->upstreams->writer, resolve->entry, set);
+    return 0;
+}
+
+static void log_round_failure(struct resolve *resolve)
+{
+    const struct resolve_set *found = resolve->found;
+
+    assert(resolve->why != NULL);
+    if (resolve->upstream->is_of_session || resolve->logged == resolve->why)
+        return;
+    resolve->logged = resolve->why;
+    log_write(resolve->upstreams->log, LEVEL_ERROR, 0,
+        "\"%s\" could not be resolved: %s, server \"%s\" of upstream \"%s\" %s", resolve->why_name,
+        resolve->why, resolve->server->name, resolve->upstream->name,
+        found == NULL || found->n == 0 ? "is down" : "keeps its addresses");
+}
+
+static void log_found(struct resolve *resolve, size_t before)
+{
+    if (resolve->upstream->is_of_session)
+        return;
+    if (resolve->logged != NULL || before != resolve->found->n)
+        log_write(resolve->upstreams->log, resolve->logged != NULL ? LEVEL_NOTICE : LEVEL_INFO, 0,
+            "server \"%s\" of upstream \"%s\" has been resolved, addresses: %zu",
+            resolve->server->name, resolve->upstream->name, resolve->found->n);
+    if (resolve->found->is_cut && before != resolve->found->n)
+        log_write(resolve->upstreams->log, LEVEL_WARN, 0,
+            "server \"%s\" of upstream \"%s\" has more addresses than %d, which are used",
+            resolve->server->name, resolve->upstream->name, RESOLVE_ADDRESSES);
+    resolve->logged = NULL;
+}
+
+/* Sets the time of the next round, if any: after a failure a growing time, a quarter by chance; else
+ * the answer's time, surely passed, and once a second at most. */
+static void schedule_round(struct resolve *resolve)
+{
+    struct upstreams *upstreams = resolve->upstreams;
+    unsigned doubled = resolve->failures < 6 ? resolve->failures : 6;
+    uint64_t ms = (uint64_t)(resolve->ttl > 0 ? resolve->ttl : 1) * 1000 + 1;
+
+    if (resolve->upstream->is_of_session || (doubled == 0 && !resolve->server->resolve))
+        return;
+    if (doubled > 0) {
+        ms = RETRY_MS << (doubled - 1);
+        if (ms > RETRY_MOST_MS)
+            ms = RETRY_MOST_MS;
+        ms -= upstreams->random(upstreams, (uint32_t)ms / 4);
+    } else {
+        ms += upstreams->random(upstreams, 250);
+    }
+    timer_set(upstreams->loop, &resolve->timer, ms);
+}
+
+static void free_round(struct resolve *resolve)
+{
+    assert(resolve->service == NULL && resolve->waits == 0);
+    memory_release(memory_of(resolve), resolve->targets);
+    memory_release(memory_of(resolve), resolve->draft);
+    resolve->targets = NULL;
+    resolve->draft = NULL;
+    resolve->target_n = 0;
+}
+
+/* Reports the end of a round to waiting sessions, or to all workers. */
+static void note_answered(struct resolve *resolve)
+{
+    struct upstreams *upstreams = resolve->upstreams;
+    struct upstream *upstream = resolve->upstream;
+
+    if (upstream->is_of_session) {
+        assert(resolve->has_answered || upstream->unanswered > 0);
+        upstream->unresolved = resolve->why;
+        upstream->unanswered -= !resolve->has_answered;
+        resolve->has_answered = true;
+        queue_wake(upstream);
+        return;
+    }
+    addresses_note(upstreams->writer, resolve->entry, upstreams->loop->clock.mono_ms,
+        resolve->why != NULL ? resolve->why_name : NULL, resolve->why);
+    if (addresses_changes(upstreams->addresses) != upstreams->published_changes)
+        upstreams->published(upstreams);
+    upstreams->published_changes = addresses_changes(upstreams->addresses);
+}
+
+static void end_round(struct resolve *resolve)
+{
+    size_t before = resolve->found != NULL ? resolve->found->n : 0;
+
+    CHECK_KIND(resolve, RESOLVE_KIND);
+    assert(resolve->waits == 0 && resolve->service == NULL);
+    if (resolve->draft != NULL) {
+        if (resolve->has_failed && resolve->found != NULL)
+            resolve_set_join(resolve->draft, resolve->found);
+        resolve_set_sort(resolve->draft, false);
+        if (take_draft(resolve) == -1)
+            note_no_memory(resolve);
+    }
+    if (resolve->has_failed || resolve->found == NULL || resolve->found->n == 0)
+        resolve->failures++;
+    else
+        resolve->failures = 0;
+    if (resolve->why != NULL)
+        log_round_failure(resolve);
+    else
+        log_found(resolve, before);
+    free_round(resolve);
+    schedule_round(resolve);
+    note_answered(resolve);
+}
 
 /* ---- Hosts ---- */
 
@@ -40,7 +231,7 @@ static bool take_outcome(struct resolve *resolve, const char *name, const fb_nam
         return true;
     if (names->outcome != FB_NAME_ABSENT && names->outcome != FB_NAME_NO_DATA)
         resolve->has_failed = true;
-    resolve_note_failure(resolve, name, names->why);
+    note_failure(resolve, name, names->why);
     return false;
 }
 
@@ -59,30 +250,7 @@ static void target_resolved(struct fb_worker *handle, const fb_names *names, voi
     if (take_outcome(resolve, target->name, names))
         take_addresses(target, names);
     if (resolve->waits == 0)
-        resolve_end_round(resolve);
-}
-
-/* Asks for records; NULL with errno. */
-static struct fb_resolution *ask_for(struct resolve *resolve, const char *name, fb_name_type type,
-    in_port_t port, names_resolved *resolved, void *arg)
-{
-    struct upstreams *upstreams = resolve->upstreams;
-    const struct names_setting *setting = resolve->upstream->resolver;
-    const struct names_query query = {
-        .name = name,
-        .type = type,
-        .timeout = (uint64_t)resolve->upstream->resolver_timeout,
-        .port = port,
-        .quiet = true,
-        .resolved = resolved,
-        .arg = arg,
-    };
-
-    if (upstreams->names == NULL) {
-        errno = ENOSYS;
-        return NULL;
-    }
-    return names_resolve(upstreams->names, setting != NULL ? setting : upstreams->system, &query);
+        end_round(resolve);
 }
 
 /* Says in words why a question could not be asked. */
@@ -100,29 +268,45 @@ static const char *why_not_asked(int error)
     }
 }
 
-static void ask_target(struct resolve *resolve, struct target *target)
+/* Asks for records; NULL with the failure noted. */
+static struct fb_resolution *ask_for(struct resolve *resolve, const char *name, fb_name_type type,
+    in_port_t port, names_resolved *resolved, void *arg)
 {
-    target->resolution =
-        ask_for(resolve, target->name, FB_NAME_ADDRESSES, target->port, target_resolved, target);
-    if (target->resolution != NULL) {
-        resolve->waits++;
-        return;
+    struct upstreams *upstreams = resolve->upstreams;
+    const struct names_setting *setting = resolve->upstream->resolver;
+    const struct names_query query = {
+        .name = name,
+        .type = type,
+        .timeout = (uint64_t)resolve->upstream->resolver_timeout,
+        .port = port,
+        .quiet = true,
+        .resolved = resolved,
+        .arg = arg,
+    };
+    struct fb_resolution *resolution = NULL;
+
+    errno = ENOSYS;
+    if (upstreams->names != NULL)
+        resolution =
+            names_resolve(upstreams->names, setting != NULL ? setting : upstreams->system, &query);
+    if (resolution == NULL) {
+        resolve->has_failed |= errno != EINVAL || type == FB_NAME_SRV;
+        note_failure(resolve, name, why_not_asked(errno));
     }
-    resolve->has_failed = resolve->has_failed || errno != EINVAL;
-    resolve_note_failure(resolve, target->name, why_not_asked(errno));
+    return resolution;
 }
 
 /* Makes room for the round's targets, and for the draft; -1 without memory. */
 static int make_round(struct resolve *resolve, size_t n)
 {
-    const struct memory *memory = resolve_memory(resolve);
+    const struct memory *memory = memory_of(resolve);
 
     assert(resolve->targets == NULL && resolve->draft == NULL && n > 0);
     resolve->targets = memory_alloc(memory, n * sizeof(*resolve->targets));
     resolve->draft = resolve_set_create(memory);
     if (resolve->targets == NULL || resolve->draft == NULL) {
-        resolve_note_memory(resolve);
-        resolve_free_round(resolve);
+        note_no_memory(resolve);
+        free_round(resolve);
         return -1;
     }
     return 0;
@@ -130,11 +314,14 @@ static int make_round(struct resolve *resolve, size_t n)
 
 static void ask_targets(struct resolve *resolve)
 {
-    for (unsigned i = 0; i < resolve->target_n; i++)
-        ask_target(resolve, &resolve->targets[i]);
-}
+    for (unsigned i = 0; i < resolve->target_n; i++) {
+        struct target *target = &resolve->targets[i];
 
-/* ---- Services ---- */
+        target->resolution = ask_for(
+            resolve, target->name, FB_NAME_ADDRESSES, target->port, target_resolved, target);
+        resolve->waits += target->resolution != NULL;
+    }
+}
 
 /* Takes a record as a target; a record without a port, or of an absent service, is left out. */
 static void add_srv_target(struct resolve *resolve, const fb_name_record *record)
@@ -144,7 +331,7 @@ static void add_srv_target(struct resolve *resolve, const fb_name_record *record
     if (strcmp(record->name, ".") == 0)
         return;
     if (record->port == 0) {
-        resolve_note_failure(resolve, record->name, "its port is 0");
+        note_failure(resolve, record->name, "its port is 0");
         return;
     }
     *target = (struct target) {
@@ -171,65 +358,56 @@ static void service_resolved(struct fb_worker *handle, const fb_names *names, vo
         for (size_t i = 0; i < names->n; i++)
             add_srv_target(resolve, &names->records[i]);
         if (resolve->target_n == 0)
-            resolve_note_failure(resolve, names->name, "there is no such service");
+            note_failure(resolve, names->name, "there is no such service");
         ask_targets(resolve);
     }
     if (resolve->waits == 0)
-        resolve_end_round(resolve);
-}
-
-/* ---- Rounds ---- */
-
-static void ask_service(struct resolve *resolve)
-{
-    char name[MESSAGE_NAME];
-
-    resolve->service = ask_for(resolve, addresses_question(resolve->server, name), FB_NAME_SRV, 0,
-        service_resolved, resolve);
-    if (resolve->service != NULL)
-        return;
-    resolve->has_failed = true;
-    resolve_note_failure(resolve, name, why_not_asked(errno));
+        end_round(resolve);
 }
 
 static void ask_host(struct resolve *resolve)
 {
-    struct target *target;
-
     if (make_round(resolve, 1) == -1)
         return;
-    target = &resolve->targets[resolve->target_n++];
-    *target = (struct target) { .resolve = resolve, .port = resolve->server->port };
-    snprintf(target->name, sizeof(target->name), "%s", resolve->server->host);
+    resolve->targets[resolve->target_n++] =
+        (struct target) { .resolve = resolve, .port = resolve->server->port };
+    snprintf(resolve->targets->name, MESSAGE_NAME, "%s", resolve->server->host);
     ask_targets(resolve);
 }
 
 static void begin_round(struct resolve *resolve)
 {
+    char text[MESSAGE_NAME];
+    const char *name;
+
     assert(resolve->service == NULL && resolve->waits == 0 && resolve->draft == NULL);
     resolve->why = NULL;
     resolve->has_failed = false;
     resolve->ttl = MESSAGE_TTL_MOST;
-    if (resolve->server->service != NULL)
-        ask_service(resolve);
-    else
+    if (resolve->server->service != NULL) {
+        name = addresses_question(resolve->server, text);
+        if (name[0] == '\0')
+            note_failure(resolve, text, why_not_asked(EINVAL));
+        resolve->service = ask_for(resolve, name, FB_NAME_SRV, 0, service_resolved, resolve);
+    } else {
         ask_host(resolve);
+    }
     if (resolve->service == NULL && resolve->waits == 0)
-        resolve_end_round(resolve);
+        end_round(resolve);
 }
 
 /* Begins with an earlier process's addresses; there is memory, or the addresses are read as
  * none. */
 static void read_found(struct resolve *resolve)
 {
-    struct resolve_set *set = resolve_set_create(resolve_memory(resolve));
+    struct resolve_set *set = resolve_set_create(memory_of(resolve));
     uint32_t version = UINT32_MAX;
     bool answered;
 
     if (set != NULL && addresses_read(resolve->upstreams->addresses, resolve->entry, &resolve->key,
                            &version, &answered, set))
-        resolve->found = resolve_set_copy(resolve_memory(resolve), set);
-    memory_release(resolve_memory(resolve), set);
+        resolve->found = resolve_set_copy(memory_of(resolve), set);
+    memory_release(memory_of(resolve), set);
 }
 
 /* Claims the server's entry, and begins with the entry's addresses; or tries again in a while. */
@@ -260,30 +438,6 @@ static void round_due(struct loop *loop, struct timer *timer)
         begin_round(resolve);
 }
 
-/* ---- The group ---- */
-
-static struct resolve *create_resolve(
-    struct upstreams *upstreams, struct upstream *upstream, const struct upstream_server *server)
-{
-    struct resolve *resolve = memory_alloc(upstreams->memory, sizeof(*resolve));
-
-    if (resolve == NULL)
-        return NULL;
-    *resolve = (struct resolve) {
-        .kind = RESOLVE_KIND,
-        .upstreams = upstreams,
-        .upstream = upstream,
-        .server = server,
-        .timer.expired = round_due,
-        .entry = ADDRESSES_NONE,
-    };
-    if (upstream->is_of_session)
-        upstream->unanswered++;
-    else
-        resolve->key = addresses_key_of(upstream, server);
-    return resolve;
-}
-
 int resolve_open(struct upstreams *upstreams, struct upstream *upstream)
 {
     const struct upstream_server *server;
@@ -293,12 +447,24 @@ int resolve_open(struct upstreams *upstreams, struct upstream *upstream)
     STAILQ_FOREACH (server, &upstream->servers, link) {
         if (server->target != NULL)
             continue;
-        *next = create_resolve(upstreams, upstream, server);
-        if (*next == NULL) {
+        *next = resolve = memory_alloc(upstreams->memory, sizeof(*resolve));
+        if (resolve == NULL) {
             resolve_close(upstream);
             return -1;
         }
-        next = &(*next)->next;
+        *resolve = (struct resolve) {
+            .kind = RESOLVE_KIND,
+            .upstreams = upstreams,
+            .upstream = upstream,
+            .server = server,
+            .timer.expired = round_due,
+            .entry = ADDRESSES_NONE,
+        };
+        if (upstream->is_of_session)
+            upstream->unanswered++;
+        else
+            resolve->key = addresses_key_of(upstream, server);
+        next = &resolve->next;
     }
     for (resolve = upstream->resolves; resolve != NULL; resolve = resolve->next)
         if (upstream->is_of_session)
@@ -308,30 +474,24 @@ int resolve_open(struct upstreams *upstreams, struct upstream *upstream)
     return 0;
 }
 
-/* Gives up the round that runs. */
-static void cancel_round(struct resolve *resolve)
-{
-    if (resolve->service != NULL)
-        names_cancel(resolve->service);
-    resolve->service = NULL;
-    for (unsigned i = 0; i < resolve->target_n; i++)
-        if (resolve->targets[i].resolution != NULL)
-            names_cancel(resolve->targets[i].resolution);
-    resolve->waits = 0;
-    resolve_free_round(resolve);
-}
-
 void resolve_close(struct upstream *upstream)
 {
     struct resolve *resolve;
 
     while ((resolve = upstream->resolves) != NULL) {
-        const struct memory *memory = resolve_memory(resolve);
+        const struct memory *memory = memory_of(resolve);
 
         CHECK_KIND(resolve, RESOLVE_KIND);
         upstream->resolves = resolve->next;
         timer_del(resolve->upstreams->loop, &resolve->timer);
-        cancel_round(resolve);
+        if (resolve->service != NULL)
+            names_cancel(resolve->service);
+        for (unsigned i = 0; i < resolve->target_n; i++)
+            if (resolve->targets[i].resolution != NULL)
+                names_cancel(resolve->targets[i].resolution);
+        resolve->service = NULL;
+        resolve->waits = 0;
+        free_round(resolve);
         memory_release(memory, resolve->found);
         resolve->kind = 0;
         memory_release(memory, resolve);

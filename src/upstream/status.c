@@ -3,7 +3,6 @@
  * writable by workers. */
 #include "upstream/status.h"
 
-#include "upstream/operators.h"
 #include "upstream/zone_private.h"
 
 #include <errno.h>
@@ -11,42 +10,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry in use, by server key. */
-struct used_entry {
-    uint64_t server;
-    uint32_t entry;
+/* The key of a server's names, with an entry of the server, or its place in the group. */
+struct keyed {
+    uint64_t key;
+    uint32_t n;
 };
 
-/* Findings of one pass over a zone, in the order of the keys, for all groups of the zone. */
+/* The used entries of one pass over a zone, sorted, for all groups of the zone. */
 struct upstream_zone_reading {
     uint32_t n;
-    struct used_entry entries[];
+    struct keyed entries[];
 };
 
-/* A server by the key of its names, at its place in the group. The first stands for all servers of
- * a name. */
-struct keyed_server {
-    uint64_t key;
-    const struct upstream_server *server;
-    uint32_t place;
-};
-
-/* A server's entry; UINT32_MAX: none. */
-struct server_entry {
-    const struct upstream_server *server;
-    uint32_t place, entry;
-};
-
-/* A group that is read. */
-struct reading {
+/* A reader of numbers. */
+struct reader {
     const struct upstream *upstream;
-    const struct upstream_zone_entry *entries;
-    const struct upstream_zone_reading *zone;
-    struct keyed_server *servers; /* server_n of these */
-    struct server_entry *found;
-    uint32_t n;
     uint64_t now_ms;
+    void (*each)(void *arg, const struct upstream_numbers *numbers);
+    void *arg;
 };
+
+static int compare_keyed(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->n < y->n ? -1 : x->n > y->n;
+}
 
 /* Returns the sum of all rows for an entry. */
 static int64_t sum_of_entry(const struct upstream_zone *zone, uint32_t entry)
@@ -54,37 +45,30 @@ static int64_t sum_of_entry(const struct upstream_zone *zone, uint32_t entry)
     return shm_metrics_total(zone_memory(zone->rows), &zone->rows_shape, entry);
 }
 
-/* ---- The zone ---- */
-
-static int compare_used_entries(const void *a, const void *b)
+static const struct upstream_zone_entry *entries_of(const struct upstream_zone *zone)
 {
-    const struct used_entry *x = a, *y = b;
-
-    if (x->server != y->server)
-        return x->server < y->server ? -1 : 1;
-    return x->entry < y->entry ? -1 : x->entry > y->entry;
+    return (const void *)((const char *)zone_memory(zone->zone) +
+                          upstream_zone_layout(&zone->shape).entries);
 }
 
 /* Reads the zone for all groups listed now; -1 without memory. */
-static int read_entries(struct upstream_zone *zone)
+static int read_zone(struct upstream_zone *zone)
 {
-    const char *base = zone_memory(zone->zone);
-    struct upstream_zone_layout l = upstream_zone_layout(&zone->shape);
-    const struct upstream_zone_entry *entries = (const void *)(base + l.entries);
+    const struct upstream_zone_entry *entries = entries_of(zone);
+    uint32_t n = upstream_zone_layout(&zone->shape).n;
     struct upstream_zone_reading *reading;
 
     if (zone->reading != NULL)
         return 0;
-    reading = malloc(sizeof(*reading) + l.n * sizeof(*reading->entries));
+    reading = malloc(sizeof(*reading) + n * sizeof(*reading->entries));
     if (reading == NULL)
         return -1;
     reading->n = 0;
-    zone->looked_at += l.n;
-    for (uint32_t i = 0; i < l.n; i++)
+    zone->looked_at += n;
+    for (uint32_t i = 0; i < n; i++)
         if (ZONE_LOAD(entries[i].key[0]) != 0 && upstream_zone_uses(sum_of_entry(zone, i)) > 0)
-            reading->entries[reading->n++] =
-                (struct used_entry) { .server = ZONE_LOAD(entries[i].server), .entry = i };
-    qsort(reading->entries, reading->n, sizeof(*reading->entries), compare_used_entries);
+            reading->entries[reading->n++] = (struct keyed) { ZONE_LOAD(entries[i].server), i };
+    qsort(reading->entries, reading->n, sizeof(*reading->entries), compare_keyed);
     zone->reading = reading;
     return 0;
 }
@@ -95,51 +79,50 @@ void upstream_status_forget(struct upstream_zone *zone)
     zone->reading = NULL;
 }
 
-/* Returns the first entry of the server; reading->n: none. */
-static uint32_t find_first(const struct upstream_zone_reading *reading, uint64_t server)
+/* Returns the place of the server's first entry, or of the next server's. */
+static uint32_t find_first_entry(const struct upstream_zone_reading *reading, uint64_t key)
 {
     uint32_t from = 0, to = reading->n;
 
     while (from < to) {
         uint32_t middle = from + (to - from) / 2;
 
-        if (reading->entries[middle].server < server)
+        if (reading->entries[middle].key < key)
             from = middle + 1;
         else
             to = middle;
     }
-    return from < reading->n && reading->entries[from].server == server ? from : reading->n;
+    return from;
 }
 
-/* ---- The group ---- */
-
-static int compare_servers(const void *a, const void *b)
+/* Returns the servers' keys, by place, and 0 for a server with an earlier server's name; NULL
+ * without memory. */
+static uint64_t *key_servers(const struct upstream *upstream)
 {
-    const struct keyed_server *x = a, *y = b;
-
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return x->place < y->place ? -1 : x->place > y->place;
-}
-
-/* Sorts the servers by key, and within a name by place. */
-static void key_servers(struct reading *reading, const struct upstream_zone_header *header)
-{
-    const struct upstream *upstream = reading->upstream;
+    struct keyed *sorted = calloc(upstream->server_n + 1, sizeof(*sorted));
+    uint64_t *keys = calloc(upstream->server_n + 1, sizeof(*keys));
+    const struct upstream_zone_header *header = zone_memory(upstream->zone->zone);
     const struct upstream_server *server;
     uint32_t n = 0;
 
-    STAILQ_FOREACH (server, &upstream->servers, link) {
-        assert(n < upstream->server_n);
-        reading->servers[n] = (struct keyed_server) {
-            .key = upstream_zone_server_key(header, upstream->name, server->name),
-            .server = server,
-            .place = n,
-        };
-        n++;
+    if (sorted != NULL && keys != NULL) {
+        STAILQ_FOREACH (server, &upstream->servers, link) {
+            sorted[n].key = upstream_zone_server_key(header, upstream->name, server->name);
+            sorted[n].n = n;
+            n++;
+        }
+        assert(n == upstream->server_n);
+        qsort(sorted, n, sizeof(*sorted), compare_keyed);
+        for (uint32_t i = 0; i < n; i++)
+            if (i == 0 || sorted[i].key != sorted[i - 1].key)
+                keys[sorted[i].n] = sorted[i].key;
     }
-    assert(n == upstream->server_n);
-    qsort(reading->servers, n, sizeof(*reading->servers), compare_servers);
+    if (sorted == NULL) {
+        free(keys);
+        keys = NULL;
+    }
+    free(sorted);
+    return keys;
 }
 
 /* Copies the address of a peer; false where a worker has written no address. */
@@ -157,43 +140,8 @@ static bool copy_peer_address(const struct upstream_server *server,
     return address[0] != '\0' && address[strspn(address, known)] == '\0';
 }
 
-/* Adds an entry of the server; UINT32_MAX: none. */
-static void add_found(struct reading *reading, const struct keyed_server *server, uint32_t entry)
+static void read_peer_state(const struct peer_state *state, struct upstream_numbers *numbers)
 {
-    reading->found[reading->n++] =
-        (struct server_entry) { .server = server->server, .place = server->place, .entry = entry };
-}
-
-/* Finds the used entries of a server, or notes that there are none. */
-static void find_entries(struct reading *reading, const struct keyed_server *server)
-{
-    const struct upstream_zone_reading *zone = reading->zone;
-    uint32_t before = reading->n, i = find_first(zone, server->key);
-
-    for (; i < zone->n && zone->entries[i].server == server->key; i++) {
-        uint32_t entry = zone->entries[i].entry;
-        char address[ADDRESS_TEXT];
-
-        if (copy_peer_address(server->server, &reading->entries[entry], address))
-            add_found(reading, server, entry);
-    }
-    if (reading->n == before)
-        add_found(reading, server, UINT32_MAX);
-}
-
-static int compare_server_entries(const void *a, const void *b)
-{
-    const struct server_entry *x = a, *y = b;
-
-    if (x->place != y->place)
-        return x->place < y->place ? -1 : 1;
-    return x->entry < y->entry ? -1 : x->entry > y->entry;
-}
-
-static void read_peer_state(
-    const struct upstream_zone_entry *entry, struct upstream_numbers *numbers)
-{
-    const struct peer_state *state = &entry->state;
     uint32_t health = PEER_LOAD(state->health);
 
     if (numbers->server->is_checked && health <= PEER_HEALTH_BAD)
@@ -210,75 +158,66 @@ static void read_peer_state(
         numbers->times[i] = PEER_LOAD(state->times[i]);
 }
 
-static void read_peer(const struct reading *reading, const struct server_entry *found,
-    struct upstream_numbers *numbers)
+static void report_numbers(const struct reader *reader, struct upstream_numbers *numbers)
 {
-    const struct upstream_server *server = found->server;
-    const struct upstream_zone_entry *entry;
+    const struct upstream_place place = { reader->upstream->name, numbers->server->name,
+        numbers->address };
     uint64_t since_ms;
 
-    *numbers = (struct upstream_numbers) { .server = server };
-    if (found->entry != UINT32_MAX) {
-        entry = &reading->entries[found->entry];
-        if (!copy_peer_address(server, entry, numbers->address))
-            numbers->address[0] = '\0'; /* changed meanwhile */
-        numbers->is_used = true;
-        numbers->conns =
-            (uint32_t)((uint64_t)sum_of_entry(reading->upstream->zone, found->entry) & UINT32_MAX);
-        numbers->failed = peer_state_has_failed(&entry->state, server, reading->now_ms);
-        read_peer_state(entry, numbers);
-    } else if (server->target != NULL) {
-        copy_peer_address(server, NULL, numbers->address);
-    }
-    numbers->said = upstream_operator_said(reading->upstream->zone,
-        &(struct upstream_place) { reading->upstream->name, server->name, numbers->address },
-        &since_ms);
+    numbers->said = upstream_operator_said(reader->upstream->zone, &place, &since_ms);
+    reader->each(reader->arg, numbers);
 }
 
-/* Calls `each` with what is found; -1 without memory. */
-static int read_numbers(struct reading *reading, const struct upstream_zone_header *header,
-    void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg)
+/* Reports the used entries of a server, or that there are none. */
+static void report_server(
+    const struct reader *reader, const struct upstream_server *server, uint64_t key)
 {
-    uint32_t server_n = reading->upstream->server_n;
+    const struct upstream_zone *zone = reader->upstream->zone;
+    const struct upstream_zone_reading *reading = zone->reading;
+    struct upstream_numbers unused = { .server = server };
+    bool is_used = false;
 
-    reading->servers = calloc(server_n + 1, sizeof(*reading->servers));
-    reading->found = malloc((reading->zone->n + server_n + 1) * sizeof(*reading->found));
-    if (reading->servers == NULL || reading->found == NULL)
-        return -1;
-    key_servers(reading, header);
-    for (uint32_t i = 0; i < server_n; i++)
-        if (i == 0 || reading->servers[i].key != reading->servers[i - 1].key)
-            find_entries(reading, &reading->servers[i]);
-    assert(reading->n <= reading->zone->n + server_n);
-    qsort(reading->found, reading->n, sizeof(*reading->found), compare_server_entries);
-    for (uint32_t i = 0; i < reading->n; i++) {
-        struct upstream_numbers numbers;
+    for (uint32_t i = find_first_entry(reading, key);
+        i < reading->n && reading->entries[i].key == key; i++) {
+        const struct upstream_zone_entry *entry = &entries_of(zone)[reading->entries[i].n];
+        struct upstream_numbers numbers = { .server = server, .is_used = true };
 
-        read_peer(reading, &reading->found[i], &numbers);
-        each(arg, &numbers);
+        if (!copy_peer_address(server, entry, numbers.address))
+            continue;
+        is_used = true;
+        numbers.conns =
+            (uint32_t)((uint64_t)sum_of_entry(zone, reading->entries[i].n) & UINT32_MAX);
+        numbers.failed = peer_state_has_failed(&entry->state, server, reader->now_ms);
+        read_peer_state(&entry->state, &numbers);
+        report_numbers(reader, &numbers);
     }
-    return 0;
+    if (is_used)
+        return;
+    if (server->target != NULL)
+        copy_peer_address(server, NULL, unused.address);
+    report_numbers(reader, &unused);
 }
 
 int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
     void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg)
 {
-    struct upstream_zone *zone = upstream->zone;
-    const char *base = zone != NULL ? zone_memory(zone->zone) : NULL;
-    struct reading reading = { .upstream = upstream, .now_ms = now_ms };
-    int status;
+    const struct reader reader = { upstream, now_ms, each, arg };
+    const struct upstream_server *server;
+    uint32_t place = 0;
+    uint64_t *keys;
 
-    if (base == NULL) {
+    if (upstream->zone == NULL || zone_memory(upstream->zone->zone) == NULL) {
         errno = ENOTSUP;
         return -1;
     }
-    assert(zone_memory(zone->rows) != NULL);
-    if (read_entries(zone) == -1)
+    assert(zone_memory(upstream->zone->rows) != NULL);
+    if (read_zone(upstream->zone) == -1 || (keys = key_servers(upstream)) == NULL)
         return -1;
-    reading.zone = zone->reading;
-    reading.entries = (const void *)(base + upstream_zone_layout(&zone->shape).entries);
-    status = read_numbers(&reading, (const void *)base, each, arg);
-    free(reading.servers);
-    free(reading.found);
-    return status;
+    STAILQ_FOREACH (server, &upstream->servers, link) {
+        if (keys[place] != 0)
+            report_server(&reader, server, keys[place]);
+        place++;
+    }
+    free(keys);
+    return 0;
 }

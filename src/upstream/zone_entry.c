@@ -2,7 +2,6 @@
 /* Finds and makes the entries of peers, under the table's lock; a call that loses the lock begins
  * again. A worker notes the use of an entry in the worker's row before a read of the entry's key,
  * so that no worker gives the entry up meanwhile. */
-#include "upstream/zone_entry.h"
 
 #include "shm/siphash.h"
 #include "upstream/zone_private.h"

@@ -8,8 +8,8 @@
 #include "shm/metrics.h"
 #include "support/test.h"
 #include "upstream/addresses.h"
-#include "upstream/operators.h"
 #include "upstream/status.h"
+#include "upstream/zone.h"
 
 #include <errno.h>
 #include <signal.h>

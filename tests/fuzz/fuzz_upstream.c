@@ -6,7 +6,7 @@
  * references and connections are counted; in the end nothing is left. */
 #include "base/compiler.h"
 #include "fuzz/group_workers.h"
-#include "upstream/operators.h"
+#include "upstream/zone.h"
 #include "upstream/status.h"
 
 #include <stdlib.h>

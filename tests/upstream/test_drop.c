@@ -3,7 +3,7 @@
  * in all workers, at once or spread over a time; all others go on. */
 #include "kit/kit.h"
 #include "upstream/led.h"
-#include "upstream/operators.h"
+#include "upstream/zone.h"
 #include "upstream/peers.h"
 
 #include <stdio.h>

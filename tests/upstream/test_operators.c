@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An operator's states of servers, heeded by all workers; and the master's view. */
-#include "upstream/operators.h"
+#include "upstream/zone.h"
 #include "upstream/zone_private.h"
 #include "upstream/zoned.h"
 

@@ -6,7 +6,7 @@
 #include "kit/kit.h"
 #include "support/random.h"
 #include "support/test.h"
-#include "upstream/operators.h"
+#include "upstream/zone.h"
 
 #include "base/compiler.h"
 
