@@ -108,7 +108,7 @@ bool chain_begin(struct fb_conn *conn)
     if (use->table == NULL || conn->peer.family == AF_UNIX)
         return true;
     key = hash_ends(&conn->peer, address_port(&session_binding_of(conn)->address));
-    chain = chains_take(use->table, key, use->tag, conn->net->loop.clock.mono_ms);
+    chain = shared_take_chain(use->table, key, use->tag, conn->net->loop.clock.mono_ms);
     return likely(chain == 0) || follow_chain(conn, chain);
 }
 
@@ -151,5 +151,5 @@ COLD void chain_note(struct fb_conn *client, const struct fb_conn *server)
     if (client->outgoing || server->source.fd == -1 || !is_to_this_host(use, server, &local, now))
         return;
     chain = use->binding_n > CHAIN_BITS ? chain + 1 : chain | session_binding_of(client)->chain;
-    chains_put(use->table, hash_ends(&local, ntohs(server->peer.port)), use->tag, chain, now);
+    shared_put_chain(use->table, hash_ends(&local, ntohs(server->peer.port)), use->tag, chain, now);
 }

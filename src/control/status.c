@@ -31,7 +31,7 @@ static void write_times(const struct histogram *times, struct json *json)
 {
     struct histogram_summary summary;
 
-    histogram_summarize(times, &summary);
+    heartbeat_summarize(times, &summary);
     json_number(json, "n", (int64_t)summary.n);
     json_number(json, "p50_us", (int64_t)summary.p50_us);
     json_number(json, "p90_us", (int64_t)summary.p90_us);

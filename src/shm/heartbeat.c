@@ -4,6 +4,9 @@
 #include "shm/heartbeat.h"
 
 #define LIMIT_US (HISTOGRAM_GREATEST_US - 1)
+#define COUNT_MOST (UINT64_C(1) << 56) /* of a bucket; the sum of all stays below 2^63 */
+
+static_assert(HISTOGRAM_BUCKETS <= 64, "the sum of bounded buckets fits");
 
 const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_OPENED] = "opened",
@@ -51,6 +54,15 @@ static uint64_t to_us(const struct heartbeat *heartbeat, uint64_t time)
     return (int64_t)time < 0 ? 0 : ticks_to_us(time >> 16, heartbeat->rate);
 }
 
+void heartbeat_count_any(struct histogram *histogram, uint64_t us)
+{
+    unsigned bucket = 0;
+
+    while (bucket < HISTOGRAM_BUCKETS - 1 && us >> bucket > 0)
+        bucket++;
+    atomic_fetch_add_explicit(&histogram->n[bucket], 1, memory_order_relaxed);
+}
+
 bool heartbeat_count_otherwise(struct heartbeat *heartbeat, uint64_t now, uint64_t time)
 {
     unsigned protocol = heartbeat_protocol(now);
@@ -59,7 +71,7 @@ bool heartbeat_count_otherwise(struct heartbeat *heartbeat, uint64_t now, uint64
 
     if (heartbeat_callback(now) <= CALLBACK_WAIT)
         return false; /* a module has written there */
-    histogram_count_any(&heartbeat->callbacks[row], us);
+    heartbeat_count_any(&heartbeat->callbacks[row], us);
     if (heartbeat->stall_us == 0 || us <= heartbeat->stall_us)
         return false;
     atomic_fetch_add_explicit(&heartbeat->stalls, 1, memory_order_relaxed);
@@ -69,7 +81,7 @@ bool heartbeat_count_otherwise(struct heartbeat *heartbeat, uint64_t now, uint64
 
 bool heartbeat_count_long_turn(struct heartbeat *heartbeat, uint64_t time)
 {
-    histogram_count_any(&heartbeat->turns, to_us(heartbeat, time));
+    heartbeat_count_any(&heartbeat->turns, to_us(heartbeat, time));
     return heartbeat->stall.us > 0;
 }
 
@@ -87,4 +99,40 @@ struct heartbeat_stall heartbeat_take_stall(struct heartbeat *heartbeat)
 
     heartbeat->stall.us = 0;
     return stall;
+}
+
+/* Returns the upper end of the bucket, below which `n` of the times lie. */
+static uint64_t bucket_end(const uint64_t counts[HISTOGRAM_BUCKETS], uint64_t n)
+{
+    unsigned i = 0;
+
+    for (uint64_t sum = counts[0]; sum < n && i < HISTOGRAM_BUCKETS - 1; sum += counts[i])
+        i++;
+    return UINT64_C(1) << i;
+}
+
+/* Returns `thousandths` of n, rounded up. */
+static uint64_t share_of_times(uint64_t n, unsigned thousandths)
+{
+    return n / 1000 * thousandths + (n % 1000 * thousandths + 999) / 1000;
+}
+
+void heartbeat_summarize(const struct histogram *histogram, struct histogram_summary *out)
+{
+    uint64_t counts[HISTOGRAM_BUCKETS], n = 0;
+
+    for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        counts[i] = atomic_load_explicit(&histogram->n[i], memory_order_relaxed);
+        if (counts[i] > COUNT_MOST)
+            counts[i] = COUNT_MOST;
+        n += counts[i];
+    }
+    *out = (struct histogram_summary) { .n = n };
+    if (n == 0)
+        return;
+    out->p50_us = bucket_end(counts, share_of_times(n, 500));
+    out->p90_us = bucket_end(counts, share_of_times(n, 900));
+    out->p99_us = bucket_end(counts, share_of_times(n, 990));
+    out->p999_us = bucket_end(counts, share_of_times(n, 999));
+    out->max_us = bucket_end(counts, n);
 }

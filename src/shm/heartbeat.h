@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's heartbeat: the present callback, as numbers written by the worker alone, with plain
- * stores. The master's watchdog reads them now and then, and the master once more when the worker
- * has died. `now` changes with every callback and every wait: a worker with a constant `now` is
- * stuck. A reader trusts no number, and bounds all by the functions below.
- *
- * Durations of callbacks and of turns of the loop are measured here too, and counted. */
+/* A worker's heartbeat: the present callback, and histograms of the durations of callbacks and of
+ * turns of the loop, as numbers written by the worker alone, with plain stores. The master's
+ * watchdog reads them now and then, and the master once more when the worker has died. `now` changes
+ * with every callback and every wait: a worker with a constant `now` is stuck. A reader trusts no
+ * number, and bounds all by the functions below. */
 #pragma once
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "shm/histogram.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -52,6 +50,36 @@ enum callback {
 #define HEARTBEAT_NO_PROTOCOL 0xffu
 /* Histograms of protocols. All protocols from the last index on share the last histogram. */
 #define HEARTBEAT_PROTOCOLS 16u
+
+/* A histogram of times: the first bucket has the times below 1 us, number k the times from 2^(k-1) us
+ * to below 2^k us, and the last bucket all from HISTOGRAM_GREATEST_US on. */
+#define HISTOGRAM_BUCKETS 24
+#define HISTOGRAM_GREATEST_US (UINT64_C(1) << (HISTOGRAM_BUCKETS - 2))
+
+struct histogram {
+    _Atomic uint64_t n[HISTOGRAM_BUCKETS];
+};
+
+/* Upper bounds for shares of the times, in microseconds: powers of two. All 0 without a counted
+ * time. */
+struct histogram_summary {
+    uint64_t n;
+    uint64_t p50_us, p90_us, p99_us, p999_us;
+    uint64_t max_us;
+};
+
+/* Counts a time below HISTOGRAM_GREATEST_US, in microseconds times 2^bits. Nonsense, from a rate
+ * written by a module, counts as no time. */
+static inline void heartbeat_count_scaled(struct histogram *histogram, uint64_t time, unsigned bits)
+{
+    uint64_t least = UINT64_C(1) << (bits - 1); /* half a microsecond: lower times count as half */
+    uint64_t top = (unsigned)__builtin_clzll(time | least) ^ 63; /* the highest bit */
+    uint64_t number = top - (bits - 1) < HISTOGRAM_BUCKETS ? top - (bits - 1) : 0;
+    _Atomic uint64_t *bucket = &histogram->n[number];
+
+    atomic_store_explicit(
+        bucket, atomic_load_explicit(bucket, memory_order_relaxed) + 1, memory_order_relaxed);
+}
 
 /* A callback that took longer than `stall_threshold`. */
 struct heartbeat_stall {
@@ -100,6 +128,10 @@ extern const char *const heartbeat_callback_names[CALLBACKS];
 /* The worker begins to serve: times are measured from now on, and callbacks that take longer than
  * so many microseconds (0: none) are stalls. */
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us);
+/* Counts any time, which is rarely needed. */
+void heartbeat_count_any(struct histogram *histogram, uint64_t us) COLD;
+/* Reads the numbers once, whatever they are. */
+void heartbeat_summarize(const struct histogram *histogram, struct histogram_summary *out);
 /* Count a time that has reached the limit, or is of a protocol without a histogram of its own;
  * return whether a stall is to be logged. */
 bool heartbeat_count_otherwise(struct heartbeat *heartbeat, uint64_t now, uint64_t time) COLD;
@@ -120,7 +152,7 @@ static inline void heartbeat_set(struct heartbeat *heartbeat, uint64_t time, uin
 static inline void heartbeat_count(
     const struct heartbeat *heartbeat, struct histogram *histogram, uint64_t time)
 {
-    histogram_count_scaled(histogram, time * heartbeat->rate, HEARTBEAT_TIME_BITS);
+    heartbeat_count_scaled(histogram, time * heartbeat->rate, HEARTBEAT_TIME_BITS);
 }
 
 /* A callback begins. */

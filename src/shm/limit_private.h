@@ -48,7 +48,7 @@ struct shm_limit_unit {
 };
 
 struct shm_limit_shard {
-    alignas(CACHE_LINE) struct zone_lock lock;
+    alignas(CACHE_LINE) struct shm_lock lock;
     _Atomic uint64_t free;     /* the head of a chain */
     _Atomic uint32_t used;     /* units beyond were never touched, and are free as well */
     _Atomic uint32_t rebuilds; /* it wraps */

@@ -60,7 +60,7 @@ enum shm_map_suspicion {
 };
 
 struct shm_map_shard {
-    alignas(CACHE_LINE) struct zone_lock lock;
+    alignas(CACHE_LINE) struct shm_lock lock;
     _Atomic uint64_t sequence;   /* grows after an entry was taken out of a chain */
     _Atomic uint64_t version;    /* the latest that was given */
     _Atomic uint64_t soonest_ms; /* the earliest expiry, or an earlier time */
@@ -72,7 +72,7 @@ struct shm_map_shard {
 };
 
 struct shm_map_pool {
-    alignas(CACHE_LINE) struct zone_lock lock;
+    alignas(CACHE_LINE) struct shm_lock lock;
     _Atomic uint32_t free; /* the first of a chain */
     _Atomic uint32_t used; /* entries beyond were never touched, and are free as well */
 };

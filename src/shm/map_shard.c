@@ -277,7 +277,7 @@ void shm_map_shard_lock(struct shm_map *map, uint32_t shard)
 
 bool shm_map_shard_try(struct shm_map *map, uint32_t shard)
 {
-    struct zone_lock *lock = &map->shards[shard].lock;
+    struct shm_lock *lock = &map->shards[shard].lock;
 
     assert(shard < map->table.shard_n && map->pool_hold.lock == NULL);
     return finish_lock(map, shard, zone_lock_try(&map->table.locker, lock, &map->table.hold));

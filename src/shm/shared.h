@@ -5,10 +5,9 @@
  * a dead worker into the totals. */
 #pragma once
 
-#include "shm/chains.h"
-#include "shm/lock.h"
 #include "shm/segment.h"
 #include "shm/slot.h"
+#include "shm/zone_lock.h"
 
 /* The first pages, published by the master: for the totals of workers, and for workers to know
  * whether a slot has a worker. The master itself trusts its records only. */
@@ -21,6 +20,19 @@ struct shared_published {
         _Atomic uint32_t serial; /* the incarnation's that has the slot; 0: free */
         _Atomic uint32_t place;  /* slot_place() of its worker, or PLACE_NONE */
     } slots[SLOT_MAX];
+};
+
+/* Chains of connections from workers to listeners of their own daemon: the worker that accepts a
+ * connection finds out the listeners of the chain so far. An entry lasts from the connect() to the
+ * accept(), two seconds at most, and gives way to a new entry of equal place: a lost chain begins
+ * anew. A chain may end a session, and is trusted for no other purpose. */
+#define CHAINS_N 128
+
+struct chains {
+    struct {
+        _Atomic uint64_t sum;   /* mixed of the key and the value; 0: empty */
+        _Atomic uint64_t value; /* chain, tag and time */
+    } entries[CHAINS_N];
 };
 
 /* The next page, writable for all workers: the content is read as untrusted input. The slots' pages
@@ -86,6 +98,13 @@ static inline struct slot *shared_slot_at(const struct shared *shared, uint32_t 
 
 /* Sums the counters of the living workers and the dead. */
 void shared_totals(struct shared *shared, uint64_t totals[COUNTERS]);
+
+/* Notes the chain of a connection, not 0, by a key known to both ends. Only readers with an equal
+ * tag get the chain. */
+void shared_put_chain(
+    struct chains *chains, uint64_t key, uint16_t tag, uint32_t chain, uint64_t now_ms);
+/* Returns and forgets the chain of a connection; 0: unknown. */
+uint32_t shared_take_chain(struct chains *chains, uint64_t key, uint16_t tag, uint64_t now_ms);
 
 /* Asserts what holds of the memory while no worker can write to it: in tests, and of a worker
  * without a master. */

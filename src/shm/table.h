@@ -95,10 +95,10 @@ static inline uint32_t table_bucket_of(const struct table *table, uint64_t hash)
     return (uint32_t)hash & (table->bucket_n - 1);
 }
 
-static inline struct zone_lock *table_lock_of(const struct table *table, uint32_t shard)
+static inline struct shm_lock *table_lock_of(const struct table *table, uint32_t shard)
 {
     assert(shard < table->shard_n);
-    return (struct zone_lock *)(void *)(table->shards + (size_t)shard * CACHE_LINE);
+    return (struct shm_lock *)(void *)(table->shards + (size_t)shard * CACHE_LINE);
 }
 
 static inline void *table_entry(const struct table *table, uint32_t shard, uint32_t index)

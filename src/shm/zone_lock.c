@@ -8,7 +8,6 @@
 #include "shm/zone_lock.h"
 
 #include "base/compiler.h"
-#include "shm/lock.h"
 
 #include <assert.h>
 #include <time.h>
@@ -51,21 +50,20 @@ bool zone_lock_is_past(const struct zone_locker *locker, uint32_t incarnation)
 
 /* Replaces the word `seen`; false when the word has changed meanwhile. */
 static bool take(
-    struct zone_locker *locker, struct zone_lock *lock, uint64_t seen, struct zone_hold *hold)
+    struct zone_locker *locker, struct shm_lock *lock, uint64_t seen, struct zone_hold *hold)
 {
     uint64_t word = shm_lock_word(locker->id, ++locker->acquired);
 
-    if (!atomic_compare_exchange_strong_explicit(
-            &lock->word, &seen, word, memory_order_acquire, memory_order_relaxed))
+    if (!shm_lock_take(lock, seen, word))
         return false;
     *hold = (struct zone_hold) { .lock = lock, .word = word };
     return true;
 }
 
 static ALWAYS_INLINE enum zone_lock_state try_lock(
-    struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
+    struct zone_locker *locker, struct shm_lock *lock, struct zone_hold *hold)
 {
-    uint64_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
+    uint64_t seen = shm_lock_owner(lock);
 
     assert(hold->lock == NULL);
     if (seen == 0)
@@ -75,7 +73,7 @@ static ALWAYS_INLINE enum zone_lock_state try_lock(
 }
 
 enum zone_lock_state zone_lock_try(
-    struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
+    struct zone_locker *locker, struct shm_lock *lock, struct zone_hold *hold)
 {
     return try_lock(locker, lock, hold);
 }
@@ -89,7 +87,7 @@ static void nap(uint32_t naps)
 
 /* Takes the lock from a holder standing still; false when the holder goes on. */
 static bool rob(
-    struct zone_locker *locker, struct zone_lock *lock, uint64_t seen, struct zone_hold *hold)
+    struct zone_locker *locker, struct shm_lock *lock, uint64_t seen, struct zone_hold *hold)
 {
     if (!take(locker, lock, seen, hold))
         return false;
@@ -102,7 +100,7 @@ static bool rob(
 }
 
 static COLD enum zone_lock_state wait_for(
-    struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
+    struct zone_locker *locker, struct shm_lock *lock, struct zone_hold *hold)
 {
     uint64_t seen = ZONE_LOAD(lock->word), before;
     uint32_t still = 0;
@@ -129,7 +127,7 @@ static COLD enum zone_lock_state wait_for(
 }
 
 enum zone_lock_state zone_lock(
-    struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
+    struct zone_locker *locker, struct shm_lock *lock, struct zone_hold *hold)
 {
     enum zone_lock_state state = try_lock(locker, lock, hold);
 
@@ -150,12 +148,9 @@ bool zone_lock_renew(struct zone_locker *locker, struct zone_hold *hold)
 
 bool zone_lock_release(struct zone_hold *hold)
 {
-    uint64_t held = hold->word;
-    bool released;
+    bool released = shm_lock_release(hold->lock, hold->word);
 
-    assert(hold->lock != NULL && held != 0);
-    released = atomic_compare_exchange_strong_explicit(
-        &hold->lock->word, &held, 0, memory_order_release, memory_order_relaxed);
+    assert(hold->word != 0);
     *hold = (struct zone_hold) { .lock = NULL };
     return released;
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks in the memory of a zone, with a word that names the acquisition: the holder's slot and
- * serial, and a number. Any process with the zone can write the word: the word is read as input,
- * and a holder may lose the lock at any time. A holder that stood still may go on afterwards, so
- * that it looks at the lock before each publishing store, and gives up. Stores visible to other
- * processes are releasing stores: the compiler keeps the order. */
+/* Locks in shared memory, with a word that names the acquisition: the holder's slot and serial, not
+ * a pid, which is reused, and the turn, a number. The master can take a dead worker's lock back
+ * without guessing. Any process with the memory can write the word: the word is read as input, no
+ * assertion looks at it, and a holder may lose the lock at any time.
+ *
+ * shm_lock_*() only try, for the accept mutex. zone_lock*() wait for the lock of a zone's data. A
+ * holder that stood still may go on afterwards, and so looks at the lock before each publishing
+ * store, and gives up. Stores visible to other processes are releasing stores: the compiler keeps
+ * the order. */
 #pragma once
 
 #include "shm/slot.h"
@@ -17,16 +21,65 @@
 #define ZONE_LOAD(object) atomic_load_explicit(&(object), memory_order_acquire)
 #define ZONE_STORE(object, value) atomic_store_explicit(&(object), (value), memory_order_release)
 
-/* The word of a lock. 0: free. */
-struct zone_lock {
-    _Atomic uint64_t word;
+struct shm_lock {
+    _Atomic uint64_t word; /* a word of shm_lock_word(); 0: free */
 };
+
+/* Turn bits in an owner's word, between slot and serial. */
+#define SHM_LOCK_TURN_BITS (32 - SLOT_BITS)
+
+/* Returns the word of a holder in turn number `turn`, cut to the turn bits. */
+static inline uint64_t shm_lock_word(struct slot_id id, uint32_t turn)
+{
+    assert(slot_id_is_valid(id));
+    return (uint64_t)id.serial << 32 | (uint64_t)(turn << SLOT_BITS) | id.slot;
+}
+
+/* Returns the holder in a word; any process may have written the word. */
+static inline struct slot_id shm_lock_id(uint64_t word)
+{
+    return (struct slot_id) {
+        .slot = (uint32_t)word & ((1u << SLOT_BITS) - 1),
+        .serial = (uint32_t)(word >> 32),
+    };
+}
+
+static inline uint64_t shm_lock_owner(const struct shm_lock *lock)
+{
+    return atomic_load_explicit(&lock->word, memory_order_relaxed);
+}
+
+/* Acquires the lock from `from`, a holder's word, or 0 for a free lock; returns false if the owner
+ * has changed. */
+static inline bool shm_lock_take(struct shm_lock *lock, uint64_t from, uint64_t word)
+{
+    return atomic_compare_exchange_strong_explicit(
+        &lock->word, &from, word, memory_order_acquire, memory_order_relaxed);
+}
+
+/* Releases the caller's lock; false: a process has taken the lock since. */
+static inline bool shm_lock_release(struct shm_lock *lock, uint64_t word)
+{
+    return atomic_compare_exchange_strong_explicit(
+        &lock->word, &word, 0, memory_order_release, memory_order_relaxed);
+}
+
+/* Called by the master: releases the lock of a dead worker; returns whether the worker had it. */
+static inline bool shm_lock_reclaim(struct shm_lock *lock, struct slot_id dead)
+{
+    uint64_t owner = shm_lock_owner(lock);
+    struct slot_id id = shm_lock_id(owner);
+
+    assert(slot_id_is_valid(dead));
+    return id.slot == dead.slot && id.serial == dead.serial &&
+           atomic_compare_exchange_strong(&lock->word, &owner, 0);
+}
 
 /* A lock that this process holds. */
 struct zone_hold {
-    struct zone_lock *lock; /* NULL: none */
-    uint64_t word;          /* the lock's, while this process holds it */
-    uint32_t stood;         /* incarnation of the robbed holder; 0: none */
+    struct shm_lock *lock; /* NULL: none */
+    uint64_t word;         /* the lock's, while this process holds it */
+    uint32_t stood;        /* incarnation of the robbed holder; 0: none */
 };
 
 /* A process's state for locks in a zone. */
@@ -52,9 +105,9 @@ enum zone_lock_state {
 /* Waits for as long as the holder goes on, at most for ten times as long as for one that stands
  * still; never BUSY. */
 enum zone_lock_state zone_lock(
-    struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold);
+    struct zone_locker *locker, struct shm_lock *lock, struct zone_hold *hold);
 enum zone_lock_state zone_lock_try(
-    struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold);
+    struct zone_locker *locker, struct shm_lock *lock, struct zone_hold *hold);
 /* Shows that the holder goes on, in long works; false: the lock was taken. */
 bool zone_lock_renew(struct zone_locker *locker, struct zone_hold *hold);
 /* Unlocks; false: the lock was taken meanwhile. */

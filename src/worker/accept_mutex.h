@@ -5,7 +5,7 @@
  * Several holders at once do no harm. */
 #pragma once
 
-#include "shm/lock.h"
+#include "shm/zone_lock.h"
 
 struct shared;
 

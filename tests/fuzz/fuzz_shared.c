@@ -58,7 +58,7 @@ static void step(struct world *world, const uint8_t *data)
     } else if (data[1] % 4 == 1) {
         heartbeat_callback(heartbeat_now(&shared_slot(world->shared, id)->heartbeat));
         heartbeat_protocol(heartbeat_now(&shared_slot(world->shared, id)->heartbeat));
-        histogram_summarize(&shared_slot(world->shared, id)->heartbeat.turns, &times);
+        heartbeat_summarize(&shared_slot(world->shared, id)->heartbeat.turns, &times);
         require(times.n <= INT64_MAX && times.p50_us <= times.max_us, "a summary is out of bounds");
     } else {
         overwrite(world, id, data[2]);

@@ -121,7 +121,7 @@ static void set_options(void)
 
 static void forge_owner(fb_worker *worker, uint64_t word)
 {
-    atomic_store(&worker->worker->heritage->shared->common->accept_mutex.owner, word);
+    atomic_store(&worker->worker->heritage->shared->common->accept_mutex.word, word);
 }
 
 static uint64_t now_ms(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of chains: found once, by the key, the tag and the time of the note. */
-#include "shm/chains.h"
+#include "shm/shared.h"
 
 #include "support/test.h"
 
@@ -18,20 +18,21 @@ static void begin(void)
 
 START_TEST(a_chain_is_found_once)
 {
-    ck_assert_uint_eq(chains_take(&chains, 1, TAG, NOW), 0);
-    chains_put(&chains, 1, TAG, 0x80000001, NOW);
-    chains_put(&chains, 2, TAG, 5, NOW);
-    ck_assert_uint_eq(chains_take(&chains, 1 + CHAINS_N, TAG, NOW), 0); /* at the same place */
-    ck_assert_uint_eq(chains_take(&chains, 1, TAG, NOW), 0x80000001);
-    ck_assert_uint_eq(chains_take(&chains, 1, TAG, NOW), 0);
-    ck_assert_uint_eq(chains_take(&chains, 2, TAG, NOW), 5);
+    ck_assert_uint_eq(shared_take_chain(&chains, 1, TAG, NOW), 0);
+    shared_put_chain(&chains, 1, TAG, 0x80000001, NOW);
+    shared_put_chain(&chains, 2, TAG, 5, NOW);
+    ck_assert_uint_eq(
+        shared_take_chain(&chains, 1 + CHAINS_N, TAG, NOW), 0); /* at the same place */
+    ck_assert_uint_eq(shared_take_chain(&chains, 1, TAG, NOW), 0x80000001);
+    ck_assert_uint_eq(shared_take_chain(&chains, 1, TAG, NOW), 0);
+    ck_assert_uint_eq(shared_take_chain(&chains, 2, TAG, NOW), 5);
 }
 END_TEST
 
 START_TEST(a_chain_of_another_configuration_is_none)
 {
-    chains_put(&chains, 1, TAG, 1, NOW);
-    ck_assert_uint_eq(chains_take(&chains, 1, TAG + 1, NOW), 0);
+    shared_put_chain(&chains, 1, TAG, 1, NOW);
+    ck_assert_uint_eq(shared_take_chain(&chains, 1, TAG + 1, NOW), 0);
 }
 END_TEST
 
@@ -44,31 +45,31 @@ START_TEST(a_chain_grows_old)
         { 60000, false } };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        chains_put(&chains, 1, TAG, 1, NOW);
+        shared_put_chain(&chains, 1, TAG, 1, NOW);
         ck_assert_uint_eq(
-            chains_take(&chains, 1, TAG, NOW + (uint64_t)rows[i].ms), rows[i].found ? 1 : 0);
+            shared_take_chain(&chains, 1, TAG, NOW + (uint64_t)rows[i].ms), rows[i].found ? 1 : 0);
     }
 }
 END_TEST
 
 START_TEST(a_later_chain_takes_the_place)
 {
-    chains_put(&chains, 1, TAG, 1, NOW);
-    chains_put(&chains, 1 + CHAINS_N, TAG, 2, NOW);
-    ck_assert_uint_eq(chains_take(&chains, 1, TAG, NOW), 0);
-    ck_assert_uint_eq(chains_take(&chains, 1 + CHAINS_N, TAG, NOW), 2);
+    shared_put_chain(&chains, 1, TAG, 1, NOW);
+    shared_put_chain(&chains, 1 + CHAINS_N, TAG, 2, NOW);
+    ck_assert_uint_eq(shared_take_chain(&chains, 1, TAG, NOW), 0);
+    ck_assert_uint_eq(shared_take_chain(&chains, 1 + CHAINS_N, TAG, NOW), 2);
 }
 END_TEST
 
 /* A worker writing at the same time, or anything at all, makes an entry that fits no key. */
 START_TEST(half_an_entry_is_none)
 {
-    chains_put(&chains, 1, TAG, 1, NOW);
+    shared_put_chain(&chains, 1, TAG, 1, NOW);
     chains.entries[1].value ^= UINT64_C(1) << 40;
-    ck_assert_uint_eq(chains_take(&chains, 1, TAG, NOW), 0);
+    ck_assert_uint_eq(shared_take_chain(&chains, 1, TAG, NOW), 0);
     memset(&chains, 0xff, sizeof(chains));
     for (uint64_t key = 0; key < 1000; key++)
-        ck_assert_uint_eq(chains_take(&chains, key, TAG, NOW), 0);
+        ck_assert_uint_eq(shared_take_chain(&chains, key, TAG, NOW), 0);
 }
 END_TEST
 

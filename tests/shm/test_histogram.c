@@ -29,9 +29,9 @@ START_TEST(buckets_double)
         bool scales = times[i].us < HISTOGRAM_GREATEST_US;
 
         memset(&histogram, 0, sizeof(histogram));
-        histogram_count_any(&histogram, times[i].us);
+        heartbeat_count_any(&histogram, times[i].us);
         if (scales)
-            histogram_count_scaled(&histogram, times[i].us << 38 | UINT32_MAX, 38);
+            heartbeat_count_scaled(&histogram, times[i].us << 38 | UINT32_MAX, 38);
         ck_assert_uint_eq(histogram.n[times[i].bucket], 1 + scales);
     }
 }
@@ -41,14 +41,14 @@ START_TEST(summaries_round_up)
 {
     struct histogram_summary out;
 
-    histogram_summarize(&histogram, &out);
+    heartbeat_summarize(&histogram, &out);
     ck_assert_uint_eq(out.n + out.p50_us + out.p999_us + out.max_us, 0);
     for (int i = 0; i < 990; i++)
-        histogram_count_scaled(&histogram, i < 500 ? 0 : 3 << 4, 4);
+        heartbeat_count_scaled(&histogram, i < 500 ? 0 : 3 << 4, 4);
     for (int i = 0; i < 9; i++)
-        histogram_count_scaled(&histogram, 100 << 4, 4);
-    histogram_count_scaled(&histogram, 5000 << 4, 4);
-    histogram_summarize(&histogram, &out);
+        heartbeat_count_scaled(&histogram, 100 << 4, 4);
+    heartbeat_count_scaled(&histogram, 5000 << 4, 4);
+    heartbeat_summarize(&histogram, &out);
     ck_assert_uint_eq(out.n, 1000);
     ck_assert_uint_eq(out.p50_us, 1);
     ck_assert_uint_eq(out.p90_us, 4);
@@ -63,7 +63,7 @@ START_TEST(invented_numbers_are_bounded)
     struct histogram_summary out;
 
     memset(&histogram, 0xff, sizeof(histogram));
-    histogram_summarize(&histogram, &out);
+    heartbeat_summarize(&histogram, &out);
     ck_assert_uint_le(out.n, INT64_MAX);
     ck_assert_uint_le(out.p50_us, out.max_us);
     ck_assert_uint_eq(out.max_us, UINT64_C(1) << (HISTOGRAM_BUCKETS - 1));
@@ -82,7 +82,7 @@ static uint64_t count_all(const struct histogram *of)
 {
     struct histogram_summary out;
 
-    histogram_summarize(of, &out);
+    heartbeat_summarize(of, &out);
     return out.n;
 }
 
@@ -120,7 +120,7 @@ START_TEST(a_counter_that_goes_back_makes_no_time)
     heartbeat_start(&heartbeat, 1000);
     ck_assert(!run_callback(1, (uint64_t)-1000000000000));
     ck_assert_uint_eq(heartbeat.stalls, 0);
-    histogram_summarize(&heartbeat.callbacks[1], &out);
+    heartbeat_summarize(&heartbeat.callbacks[1], &out);
     ck_assert_uint_eq(out.max_us, 1);
 }
 END_TEST

@@ -34,7 +34,7 @@ static uint64_t turn_until_watching(struct fixture *fixture)
 
 static void forge_owner(struct fixture *fixture, uint64_t word)
 {
-    atomic_store(&fixture_mutex(fixture)->owner, word);
+    atomic_store(&fixture_mutex(fixture)->word, word);
 }
 
 START_TEST(a_holder_that_stands_still_loses_it)
@@ -362,7 +362,7 @@ static uint64_t try_against_rival(struct pair *pair, enum accept_mutex_status *s
     uint64_t from = pair->now;
 
     for (uint32_t turn = 1;; turn++) {
-        atomic_store(&pair->mutex.lock->owner, shm_lock_word(pair->rival, turn));
+        atomic_store(&pair->mutex.lock->word, shm_lock_word(pair->rival, turn));
         *status = accept_mutex_try(&pair->mutex, pair->now, false);
         if (*status == ACCEPT_MUTEX_DUE)
             *status = accept_mutex_rob(&pair->mutex, pair->now);
@@ -401,7 +401,7 @@ START_TEST(a_rival_that_lets_nobody_turn_is_damage)
     passed = try_against_rival(&pair, &status);
     for (uint32_t turn = 0; status != ACCEPT_MUTEX_DAMAGED; turn++) {
         ck_assert_uint_lt(passed, 4 * BOUND_MS);
-        atomic_store(&pair.mutex.lock->owner, shm_lock_word(pair.rival, turn));
+        atomic_store(&pair.mutex.lock->word, shm_lock_word(pair.rival, turn));
         ck_assert(accept_mutex_is_lost(&pair.mutex));
         accept_mutex_release(&pair.mutex, pair.now);
         pair.now += STEP_MS;
@@ -419,7 +419,7 @@ START_TEST(a_name_of_nobody_is_damage_at_once)
     for (uint32_t i = 0; i < 10; i++) {
         struct slot_id nobody = { .slot = 2 + i, .serial = 1 + i };
 
-        atomic_store(&pair.mutex.lock->owner, shm_lock_word(nobody, i));
+        atomic_store(&pair.mutex.lock->word, shm_lock_word(nobody, i));
         ck_assert_int_eq(accept_mutex_try(&pair.mutex, pair.now, false),
             i == 0 ? ACCEPT_MUTEX_DAMAGED : ACCEPT_MUTEX_ACQUIRED);
         accept_mutex_release(&pair.mutex, pair.now);
