@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "shm/siphash.h"
+#include "shm/zone_lock.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +19,10 @@
 
 static_assert(sizeof(struct addresses_item) == 32, "the layout is versioned");
 
-/* ---- The zone ---- */
+static struct addresses_table *table_of(const struct zone *zone)
+{
+    return zone_memory(zone);
+}
 
 static size_t table_size(const void *shape)
 {
@@ -68,8 +72,6 @@ struct zone *addresses_declare(struct zones *zones, struct arena *arena)
     return zone_declare(zones, arena, &addresses_kind, "names:upstreams", ADDRESSES_VERSION, NULL);
 }
 
-/* ---- Keys ---- */
-
 const char *addresses_question(const struct upstream_server *server, char text[MESSAGE_NAME])
 {
     const char *service = server->service;
@@ -109,11 +111,10 @@ struct addresses_key addresses_key_of(
 
 static bool entry_has_key(const struct zone *zone, uint32_t entry, const struct addresses_key *key)
 {
-    const _Atomic uint64_t *parts = addresses_table_of(zone)->keys[entry];
+    const _Atomic uint64_t *parts = table_of(zone)->keys[entry];
 
     assert(entry < ADDRESSES_NAMES);
-    return atomic_load_explicit(&parts[0], memory_order_acquire) == key->part[0] &&
-           atomic_load_explicit(&parts[1], memory_order_relaxed) == key->part[1];
+    return ZONE_LOAD(parts[0]) == key->part[0] && ZONE_LOAD(parts[1]) == key->part[1];
 }
 
 uint32_t addresses_find(const struct zone *zone, const struct addresses_key *key)
@@ -124,11 +125,9 @@ uint32_t addresses_find(const struct zone *zone, const struct addresses_key *key
     return ADDRESSES_NONE;
 }
 
-/* ---- Reading ---- */
-
 uint32_t addresses_changes(const struct zone *zone)
 {
-    return atomic_load_explicit(&addresses_table_of(zone)->changes, memory_order_acquire);
+    return ZONE_LOAD(table_of(zone)->changes);
 }
 
 static void read_item_address(struct resolve_set *set, const struct addresses_item *from)
@@ -169,8 +168,8 @@ bool addresses_read(const struct zone *zone, uint32_t i, const struct addresses_
     assert(set->room >= RESOLVE_ADDRESSES);
     for (int tries = 0; tries < READ_TRIES; tries++) {
         /* a reader of a round's end finds the round's addresses, too */
-        bool has_ended = atomic_load_explicit(&entry->answered, memory_order_acquire) != 0;
-        uint32_t now = atomic_load_explicit(&entry->version, memory_order_acquire);
+        bool has_ended = ZONE_LOAD(entry->answered) != 0;
+        uint32_t now = ZONE_LOAD(entry->version);
 
         if (!entry_has_key(zone, i, key))
             return false;
@@ -179,8 +178,7 @@ bool addresses_read(const struct zone *zone, uint32_t i, const struct addresses_
             return false;
         read_copy(&entry->copies[now & 1], set);
         atomic_thread_fence(memory_order_acquire);
-        if (atomic_load_explicit(&entry->version, memory_order_relaxed) == now &&
-            entry_has_key(zone, i, key)) {
+        if (ZONE_LOAD(entry->version) == now && entry_has_key(zone, i, key)) {
             *version = now;
             return true;
         }
@@ -195,11 +193,11 @@ bool addresses_read_state(const struct zone *zone, uint32_t i, const struct addr
 
     if (!entry_has_key(zone, i, key))
         return false;
-    state->n = entry->copies[atomic_load_explicit(&entry->version, memory_order_acquire) & 1].n;
+    state->n = entry->copies[ZONE_LOAD(entry->version) & 1].n;
     if (state->n > RESOLVE_ADDRESSES)
         state->n = RESOLVE_ADDRESSES;
-    state->answered_ms = atomic_load_explicit(&entry->answered_ms, memory_order_relaxed);
-    state->failed_ms = atomic_load_explicit(&entry->failed_ms, memory_order_relaxed);
+    state->answered_ms = ZONE_LOAD(entry->answered_ms);
+    state->failed_ms = ZONE_LOAD(entry->failed_ms);
     memcpy(state->why, entry->why, ADDRESSES_WHY);
     state->why[ADDRESSES_WHY - 1] = '\0';
     for (char *c = state->why; *c != '\0'; c++)
@@ -208,23 +206,13 @@ bool addresses_read_state(const struct zone *zone, uint32_t i, const struct addr
     return true;
 }
 
-/* ---- Writing ---- */
-
-/* Locks the table (0) or an entry (1 and more) by a POSIX lock, which ends with the process; false:
- * a different process has the lock. */
-static bool lock_range(const struct zone *zone, uint32_t at)
+/* Locks (F_WRLCK) the table (0) or an entry (1 and more) by a POSIX lock, which ends with the
+ * process, or unlocks (F_UNLCK); false: a different process has the lock. */
+static bool set_range_lock(const struct zone *zone, uint32_t at, short type)
 {
-    struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
+    struct flock range = { .l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
 
     return zone->segment.fd == -1 || fcntl(zone->segment.fd, F_SETLK, &range) == 0;
-}
-
-static void unlock_range(const struct zone *zone, uint32_t at)
-{
-    struct flock range = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
-
-    if (zone->segment.fd != -1)
-        fcntl(zone->segment.fd, F_SETLK, &range);
 }
 
 static bool is_claimed(const struct addresses_writer *writer, uint32_t i)
@@ -234,13 +222,7 @@ static bool is_claimed(const struct addresses_writer *writer, uint32_t i)
 
 static void note_table_change(const struct addresses_writer *writer)
 {
-    atomic_fetch_add_explicit(&addresses_table_of(writer->zone)->changes, 1, memory_order_release);
-}
-
-static bool is_older(const struct addresses_entry *a, const struct addresses_entry *b)
-{
-    return atomic_load_explicit(&a->answered_ms, memory_order_relaxed) <
-           atomic_load_explicit(&b->answered_ms, memory_order_relaxed);
+    atomic_fetch_add_explicit(&table_of(writer->zone)->changes, 1, memory_order_release);
 }
 
 /* Finds and locks a free entry, or else the entry without a writer that was answered the longest
@@ -250,23 +232,21 @@ static uint32_t lock_unused(const struct addresses_writer *writer)
     uint32_t oldest = ADDRESSES_NONE;
 
     for (uint32_t i = 0; i < ADDRESSES_NAMES; i++) {
-        const _Atomic uint64_t *key = addresses_table_of(writer->zone)->keys[i];
+        bool is_free = ZONE_LOAD(table_of(writer->zone)->keys[i][0]) == 0;
+        uint32_t unlocked = oldest;
 
-        if (is_claimed(writer, i) || !lock_range(writer->zone, i + 1))
+        if (is_claimed(writer, i) || !set_range_lock(writer->zone, i + 1, F_WRLCK))
             continue;
-        if (atomic_load_explicit(key, memory_order_relaxed) == 0) {
-            if (oldest != ADDRESSES_NONE)
-                unlock_range(writer->zone, oldest + 1);
-            return i;
-        }
-        if (oldest != ADDRESSES_NONE && !is_older(addresses_entry_of(writer->zone, i),
-                                            addresses_entry_of(writer->zone, oldest))) {
-            unlock_range(writer->zone, i + 1);
-            continue;
-        }
-        if (oldest != ADDRESSES_NONE)
-            unlock_range(writer->zone, oldest + 1);
-        oldest = i;
+        if (is_free || oldest == ADDRESSES_NONE ||
+            ZONE_LOAD(addresses_entry_of(writer->zone, i)->answered_ms) <
+                ZONE_LOAD(addresses_entry_of(writer->zone, oldest)->answered_ms))
+            oldest = i;
+        else
+            unlocked = i;
+        if (unlocked != ADDRESSES_NONE)
+            set_range_lock(writer->zone, unlocked + 1, F_UNLCK);
+        if (is_free)
+            break;
     }
     return oldest;
 }
@@ -275,54 +255,40 @@ static uint32_t lock_unused(const struct addresses_writer *writer)
 static void begin_entry(
     const struct addresses_writer *writer, uint32_t i, const struct addresses_key *key)
 {
-    _Atomic uint64_t *parts = addresses_table_of(writer->zone)->keys[i];
+    _Atomic uint64_t *parts = table_of(writer->zone)->keys[i];
     struct addresses_entry *entry = addresses_entry_of(writer->zone, i);
-    uint32_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
+    uint32_t version = ZONE_LOAD(entry->version);
 
-    atomic_store_explicit(&parts[0], 0, memory_order_relaxed);
+    ZONE_STORE(parts[0], 0);
     atomic_thread_fence(memory_order_release); /* a reader of the later stores finds no key */
     for (unsigned copy = 0; copy < 2; copy++)
         entry->copies[copy].n = entry->copies[copy].is_cut = 0;
     entry->why[0] = '\0';
-    atomic_store_explicit(&entry->answered, 0, memory_order_relaxed);
-    atomic_store_explicit(&entry->answered_ms, 0, memory_order_relaxed);
-    atomic_store_explicit(&entry->failed_ms, 0, memory_order_relaxed);
-    atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
-    atomic_store_explicit(&parts[1], key->part[1], memory_order_relaxed);
-    atomic_store_explicit(&parts[0], key->part[0], memory_order_release);
-}
-
-/* Makes an entry for the key, unless another process is just making an entry. */
-static uint32_t make_address_entry(struct addresses_writer *writer, const struct addresses_key *key)
-{
-    uint32_t i;
-
-    if (!lock_range(writer->zone, 0))
-        return ADDRESSES_NONE;
-    i = addresses_find(writer->zone, key);
-    if (i != ADDRESSES_NONE) {
-        unlock_range(writer->zone, 0);
-        return lock_range(writer->zone, i + 1) ? i : ADDRESSES_NONE;
-    }
-    i = lock_unused(writer);
-    if (i != ADDRESSES_NONE)
-        begin_entry(writer, i, key);
-    unlock_range(writer->zone, 0);
-    return i;
+    ZONE_STORE(entry->answered, 0);
+    ZONE_STORE(entry->answered_ms, 0);
+    ZONE_STORE(entry->failed_ms, 0);
+    ZONE_STORE(entry->version, version + 1);
+    ZONE_STORE(parts[1], key->part[1]);
+    ZONE_STORE(parts[0], key->part[0]);
 }
 
 uint32_t addresses_claim(struct addresses_writer *writer, const struct addresses_key *key)
 {
-    uint32_t i = addresses_find(writer->zone, key);
+    const struct zone *zone = writer->zone;
+    uint32_t i = addresses_find(zone, key);
 
-    if (i == ADDRESSES_NONE)
-        i = make_address_entry(writer, key);
-    else if (!lock_range(writer->zone, i + 1))
+    if (i == ADDRESSES_NONE) {
+        if (!set_range_lock(zone, 0, F_WRLCK))
+            return ADDRESSES_NONE; /* a process is just making an entry */
+        i = addresses_find(zone, key);
+        if (i == ADDRESSES_NONE && (i = lock_unused(writer)) != ADDRESSES_NONE)
+            begin_entry(writer, i, key);
+        set_range_lock(zone, 0, F_UNLCK);
+    }
+    if (i == ADDRESSES_NONE || !set_range_lock(zone, i + 1, F_WRLCK))
         return ADDRESSES_NONE;
-    if (i == ADDRESSES_NONE)
-        return ADDRESSES_NONE;
-    if (!entry_has_key(writer->zone, i, key)) { /* another process was faster */
-        unlock_range(writer->zone, i + 1);
+    if (!entry_has_key(zone, i, key)) { /* a process was faster */
+        set_range_lock(zone, i + 1, F_UNLCK);
         return ADDRESSES_NONE;
     }
     writer->claimed[i / 64] |= UINT64_C(1) << i % 64;
@@ -350,7 +316,7 @@ static void write_item(struct addresses_item *to, const struct resolve_found *fo
 void addresses_write(struct addresses_writer *writer, uint32_t i, const struct resolve_set *set)
 {
     struct addresses_entry *entry = addresses_entry_of(writer->zone, i);
-    uint32_t version = atomic_load_explicit(&entry->version, memory_order_relaxed) + 1;
+    uint32_t version = ZONE_LOAD(entry->version) + 1;
     struct addresses_copy *copy = &entry->copies[version & 1];
 
     assert(is_claimed(writer, i) && set->n <= RESOLVE_ADDRESSES);
@@ -360,7 +326,7 @@ void addresses_write(struct addresses_writer *writer, uint32_t i, const struct r
     copy->n = (uint32_t)set->n;
     for (size_t j = 0; j < set->n; j++)
         write_item(&copy->list[j], &set->list[j]);
-    atomic_store_explicit(&entry->version, version, memory_order_release);
+    ZONE_STORE(entry->version, version);
     note_table_change(writer);
 }
 
@@ -371,14 +337,14 @@ void addresses_note(
     char text[ADDRESSES_WHY] = "";
 
     assert(is_claimed(writer, i) && (name == NULL) == (why == NULL));
-    if (why == NULL)
-        atomic_store_explicit(&entry->answered_ms, now_ms, memory_order_relaxed);
-    else if (snprintf(text, sizeof(text), "%s: %s", name, why) < 0)
-        text[0] = '\0';
-    if (why == NULL)
-        atomic_store_explicit(&entry->failed_ms, 0, memory_order_relaxed);
-    else if (atomic_load_explicit(&entry->failed_ms, memory_order_relaxed) == 0)
-        atomic_store_explicit(&entry->failed_ms, now_ms, memory_order_relaxed);
+    if (why == NULL) {
+        ZONE_STORE(entry->answered_ms, now_ms);
+        ZONE_STORE(entry->failed_ms, 0);
+    } else {
+        snprintf(text, sizeof(text), "%s: %s", name, why);
+        if (ZONE_LOAD(entry->failed_ms) == 0)
+            ZONE_STORE(entry->failed_ms, now_ms);
+    }
     memcpy(entry->why, text, sizeof(text));
     if (atomic_exchange_explicit(&entry->answered, 1, memory_order_release) == 0)
         note_table_change(writer);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The addresses of servers' names, as of the latest good answers, in memory that outlives the
- * asking process, for the next configuration and the next binary. Only an asking process can write
- * there. All processes read the table, and check the contents.
+ * asking process, for the next configuration and the next binary. All processes read the table, and
+ * check the contents; only an asking process writes, to claimed entries: a claim is a kernel lock,
+ * which ends with the process.
  *
  * An entry belongs to a server of a group. One of the two copies is whole at any time, even
- * after the writer's death. A process writes only to claimed entries; a claim is a kernel lock,
- * which ends with the process. */
+ * after the writer's death. */
 #pragma once
 
 #include "names/message.h"
@@ -91,15 +91,10 @@ bool addresses_read(const struct zone *zone, uint32_t entry, const struct addres
 bool addresses_read_state(const struct zone *zone, uint32_t entry, const struct addresses_key *key,
     struct addresses_state *state);
 
-static inline struct addresses_table *addresses_table_of(const struct zone *zone)
-{
-    return zone_memory(zone);
-}
-
 static inline struct addresses_entry *addresses_entry_of(const struct zone *zone, uint32_t entry)
 {
     assert(entry < ADDRESSES_NAMES);
-    return &addresses_table_of(zone)->list[entry];
+    return &((struct addresses_table *)zone_memory(zone))->list[entry];
 }
 
 /* A process with questions about names, and the claimed entries. */

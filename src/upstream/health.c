@@ -111,13 +111,6 @@ void health_begin(struct peers *peers, struct peer *peer)
         combine_health(peers, peer);
 }
 
-static uint64_t jitter_of(struct upstreams *upstreams, const struct upstream_check *check)
-{
-    uint32_t below = check->jitter < UINT32_MAX ? (uint32_t)check->jitter + 1 : UINT32_MAX;
-
-    return below > 1 ? upstreams->random(upstreams, below) : 0;
-}
-
 static uint64_t greater_ms(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
@@ -134,6 +127,7 @@ static bool claim_check(struct upstreams *upstreams, const struct peer *peer,
     uint64_t interval = (uint64_t)check->interval,
              lost = (uint64_t)check->timeout + HEALTH_SLACK_MS,
              longest = greater_ms(interval + (uint64_t)check->jitter, lost);
+    uint32_t below = check->jitter < UINT32_MAX ? (uint32_t)check->jitter + 1 : UINT32_MAX;
 
     assert(check->interval > 0 && check->timeout > 0);
     if (next > now && next - now <= longest + BEHIND_MS) {
@@ -141,7 +135,7 @@ static bool claim_check(struct upstreams *upstreams, const struct peer *peer,
             *wait = next - now;
         return false;
     }
-    probe->due_ms = now + interval + jitter_of(upstreams, check);
+    probe->due_ms = now + interval + (below > 1 ? upstreams->random(upstreams, below) : 0);
     probe->lease_ms = greater_ms(probe->due_ms, now + lost);
     return atomic_compare_exchange_strong(&state->next_ms, &next, probe->lease_ms);
 }
@@ -227,26 +221,20 @@ static void count_up(_Atomic uint32_t *n)
     PEER_STORE(*n, before < UINT32_MAX ? before + 1 : before);
 }
 
-/* Counts a passed check; returns the next state. */
-static uint32_t count_pass(struct health_state *state, const struct upstream_check *check)
+/* Counts a passed or failed check; returns the next state. */
+static uint32_t count_check(
+    struct health_state *state, const struct upstream_check *check, bool passed)
 {
     uint32_t health = PEER_LOAD(state->health);
 
-    assert(check->passes > 0);
-    PEER_STORE(state->misses, 0);
-    count_up(&state->passes);
-    if (health >= PEER_HEALTH_BAD && PEER_LOAD(state->passes) < check->passes)
-        return PEER_HEALTH_BAD;
-    return PEER_HEALTH_GOOD;
-}
-
-static uint32_t count_miss(struct health_state *state, const struct upstream_check *check)
-{
-    uint32_t health = PEER_LOAD(state->health);
-
-    assert(check->fails > 0);
-    PEER_STORE(state->passes, 0);
-    count_up(&state->misses);
+    assert(check->passes > 0 && check->fails > 0);
+    PEER_STORE(*(passed ? &state->misses : &state->passes), 0);
+    count_up(passed ? &state->passes : &state->misses);
+    atomic_fetch_add(&state->checks, 1);
+    if (passed)
+        return health >= PEER_HEALTH_BAD && PEER_LOAD(state->passes) < check->passes
+                   ? PEER_HEALTH_BAD
+                   : PEER_HEALTH_GOOD;
     atomic_fetch_add(&state->failures, 1);
     return PEER_LOAD(state->misses) >= check->fails ? PEER_HEALTH_BAD : health;
 }
@@ -257,9 +245,8 @@ static void count_outcome(struct upstreams *upstreams, const struct health_probe
 {
     struct health_state *state = health_state_of(probe->peer, probe->check);
     uint32_t before = PEER_LOAD(state->health);
-    uint32_t health = passed ? count_pass(state, probe->check) : count_miss(state, probe->check);
+    uint32_t health = count_check(state, probe->check, passed);
 
-    atomic_fetch_add(&state->checks, 1);
     PEER_STORE(state->last_ms, health_now(upstreams));
     PEER_STORE(state->health, health);
     combine_health(probe->upstream->peers, probe->peer);

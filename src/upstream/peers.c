@@ -13,6 +13,8 @@
 
 /* A new time is 1 part in TIME_PARTS of an average. */
 #define TIME_PARTS 16
+/* The index of a peer until the new list is in force. */
+#define NO_INDEX UINT32_MAX
 
 static struct upstream_place place_of_peer(const struct peers *peers, const struct peer *peer)
 {
@@ -80,6 +82,7 @@ static struct peer *create_peer(const struct peers *peers, const struct upstream
     memset(peer, 0, sizeof(*peer));
     peer->kind = PEER_KIND;
     peer->refs = 1;
+    peer->index = NO_INDEX;
     peer->weight = weight < PEER_WEIGHT_MOST ? weight : PEER_WEIGHT_MOST;
     peer->backup = server->backup || address->backup;
     peer->server = server;
@@ -158,48 +161,6 @@ static void note_list(struct peers *peers)
     check_list(peers);
 }
 
-/* Makes the peers of one tier's servers with an address; -1 without memory. */
-static int add_tier(struct peers *peers, bool backup)
-{
-    const struct upstream_server *server;
-
-    STAILQ_FOREACH (server, &peers->upstream->servers, link) {
-        struct peer_address address;
-        struct peer *peer;
-
-        if (server->target == NULL || server->backup != backup)
-            continue;
-        assert(peers->n < peers->upstream->server_n);
-        address = (struct peer_address) { .target = *server->target };
-        peer = create_peer(peers, server, &address);
-        if (peer == NULL)
-            return -1;
-        peer->index = peers->n;
-        peers->list[peers->n++] = peer;
-    }
-    return 0;
-}
-
-struct peers *peers_create(struct upstreams *upstreams, struct upstream *upstream)
-{
-    struct peers *peers = memory_alloc(upstreams->memory, sizeof(*peers));
-
-    if (peers == NULL)
-        return NULL;
-    *peers = (struct peers) { .kind = PEERS_KIND, .upstreams = upstreams, .upstream = upstream };
-    if (upstream->zone != NULL) {
-        peers->lock = upstream_zone_lock_of(upstream->zone, upstream->name);
-        peers->said = upstream_operators_version(upstream->zone);
-    }
-    peers->list = memory_alloc(upstreams->memory, (upstream->server_n + 1) * sizeof(*peers->list));
-    if (peers->list == NULL || add_tier(peers, false) == -1 || add_tier(peers, true) == -1) {
-        peers_destroy(&peers);
-        return NULL;
-    }
-    note_list(peers);
-    return peers;
-}
-
 void peers_destroy(struct peers **where)
 {
     struct peers *peers = *where;
@@ -218,11 +179,14 @@ void peers_destroy(struct peers **where)
     *where = NULL;
 }
 
-/* The new peers of a server, some kept from before. */
-struct replacement {
-    const struct upstream_server *server;
-    struct peer **peers;
+/* A list in the making. */
+struct new_list {
+    const struct upstream_server *server; /* gets new addresses; NULL: all get their own */
+    const struct peer_address *addresses;
+    unsigned address_n;
+    struct peer **list;
     unsigned n;
+    unsigned old; /* the next of the list before */
 };
 
 /* Returns the server's peer of the address, unless already kept for an equal address. */
@@ -240,136 +204,127 @@ static struct peer *find_peer(const struct peers *peers, const struct upstream_s
     return NULL;
 }
 
-/* Undoes collect_peers(). */
-static void abandon_replacement(struct peers *peers, struct replacement *replacement)
+/* Adds the server's peer of the address, kept or created, if it is of the tier; -1 without memory. */
+static int add_peer(struct peers *peers, struct new_list *new, const struct upstream_server *server,
+    const struct peer_address *address, bool backup)
 {
-    for (unsigned i = 0; i < replacement->n; i++)
-        if (replacement->peers[i]->is_kept)
-            replacement->peers[i]->is_kept = false;
-        else
-            unlist_peer(peers, replacement->peers[i]);
-    memory_release(peers->upstreams->memory, replacement->peers);
+    struct peer *peer;
+
+    if ((server->backup || address->backup) != backup)
+        return 0;
+    peer = find_peer(peers, server, address);
+    if (peer != NULL)
+        peer->is_kept = true;
+    else if ((peer = create_peer(peers, server, address)) == NULL)
+        return -1;
+    new->list[new->n++] = peer;
+    return 0;
 }
 
-static int collect_peers(struct peers *peers, const struct peer_address *addresses, unsigned n,
-    struct replacement *replacement)
+/* Adds the peers of a tier, in the order of servers; -1 without memory. */
+static int add_tier(struct peers *peers, struct new_list *new, bool backup)
 {
-    const struct memory *memory = peers->upstreams->memory;
+    const struct upstream_server *server;
 
-    replacement->peers = memory_alloc(memory, (n + 1) * sizeof(*replacement->peers));
-    if (replacement->peers == NULL)
-        return -1;
-    for (unsigned i = 0; i < n; i++) {
-        struct peer *peer = find_peer(peers, replacement->server, &addresses[i]);
+    STAILQ_FOREACH (server, &peers->upstream->servers, link) {
+        for (; new->old < peers->n && peers->list[new->old]->server == server &&
+               peers->list[new->old]->backup == backup;
+            new->old++)
+            if (server != new->server)
+                new->list[new->n++] = peers->list[new->old];
+        if (new->server == NULL && server->target != NULL) {
+            const struct peer_address own = { .target = *server->target };
 
-        if (peer != NULL)
-            peer->is_kept = true;
-        else
-            peer = create_peer(peers, replacement->server, &addresses[i]);
-        if (peer == NULL) {
-            abandon_replacement(peers, replacement);
-            return -1;
+            if (add_peer(peers, new, server, &own, backup) == -1)
+                return -1;
         }
-        replacement->peers[replacement->n++] = peer;
+        for (unsigned i = 0; server == new->server &&i < new->address_n; i++)
+            if (add_peer(peers, new, server, &new->addresses[i], backup) == -1)
+                return -1;
     }
     return 0;
 }
 
-/* Appends the peers of a tier, in the order of servers; old[*at] is the next of the list before. */
-static unsigned merge_tier(const struct peers *peers, const struct replacement *replacement,
-    bool backup, unsigned *at, struct peer **list)
+/* Gives new peers a free index, and the version of the new list. */
+static void number_new(const struct peers *peers, const struct new_list *new, bool *used)
 {
-    const struct upstream_server *server;
-    unsigned n = 0;
-
-    STAILQ_FOREACH (server, &peers->upstream->servers, link) {
-        while (*at < peers->n && peers->list[*at]->server == server &&
-               peers->list[*at]->backup == backup) {
-            if (server != replacement->server)
-                list[n++] = peers->list[*at];
-            ++*at;
-        }
-        for (unsigned i = 0; server == replacement->server && i < replacement->n; i++)
-            if (replacement->peers[i]->backup == backup)
-                list[n++] = replacement->peers[i];
-    }
-    return n;
-}
-
-/* Gives new peers a free index, and the version of the new list; -1 without memory. */
-static int number_new(
-    struct peers *peers, struct peer **list, unsigned n, const struct replacement *replacement)
-{
-    const struct memory *memory = peers->upstreams->memory;
-    bool *used = memory_alloc(memory, (n + 1) * sizeof(*used));
     unsigned next = 0;
 
-    if (used == NULL)
-        return -1;
-    memset(used, 0, (n + 1) * sizeof(*used));
-    for (unsigned i = 0; i < n; i++)
-        if ((list[i]->server != replacement->server || list[i]->is_kept) && list[i]->index < n)
-            used[list[i]->index] = true;
-    for (unsigned i = 0; i < replacement->n; i++) {
-        if (replacement->peers[i]->is_kept)
+    memset(used, 0, new->n * sizeof(*used));
+    for (unsigned i = 0; i < new->n; i++)
+        if (new->list[i]->index < new->n)
+            used[new->list[i]->index] = true;
+    for (unsigned i = 0; i < new->n; i++) {
+        struct peer *peer = new->list[i];
+
+        if (peer->index != NO_INDEX)
             continue;
         while (used[next])
             next++;
-        assert(next < n);
-        replacement->peers[i]->index = next++;
-        replacement->peers[i]->born = peers->version + 1;
+        assert(next < new->n);
+        peer->index = next++;
+        peer->born = peers->version + 1;
+    }
+}
+
+/* Puts a new list in force, where the server, or all from NULL, has the addresses; -1 without
+ * memory. There is room for n new peers. */
+static int replace_list(struct peers *peers, const struct upstream_server *server,
+    const struct peer_address *addresses, unsigned n)
+{
+    const struct memory *memory = peers->upstreams->memory;
+    struct new_list new = { .server = server, .addresses = addresses, .address_n = n };
+    bool *used = memory_alloc(memory, (peers->n + n + 1) * sizeof(*used)), ok;
+
+    new.list = memory_alloc(memory, (peers->n + n + 1) * sizeof(*new.list));
+    ok = used != NULL && new.list != NULL &&add_tier(peers, &new, false) == 0 &&
+         add_tier(peers, &new, true) == 0;
+    assert(!ok || (new.old == peers->n &&new.n <= peers->n + n));
+    if (ok) {
+        number_new(peers, &new, used);
+        forget_list(peers);
+    }
+    for (unsigned i = 0; ok && i < peers->n; i++)
+        if (peers->list[i]->server == server && !peers->list[i]->is_kept)
+            unlist_peer(peers, peers->list[i]);
+    for (unsigned i = 0; i < new.n; i++) {
+        new.list[i]->is_kept = false;
+        if (new.list[i]->index == NO_INDEX) /* the list is given up */
+            unlist_peer(peers, new.list[i]);
     }
     memory_release(memory, used);
+    memory_release(memory, ok ? peers->list : new.list);
+    if (!ok)
+        return -1;
+    peers->list = new.list;
+    peers->n = new.n;
+    peers->version++;
+    note_list(peers);
     return 0;
 }
 
-/* Gives up the server's peers that do not stay. */
-static void release_old(struct peers *peers, const struct upstream_server *server)
+struct peers *peers_create(struct upstreams *upstreams, struct upstream *upstream)
 {
-    for (unsigned i = 0; i < peers->n; i++) {
-        struct peer *peer = peers->list[i];
+    struct peers *peers = memory_alloc(upstreams->memory, sizeof(*peers));
 
-        if (peer->server == server && !peer->is_kept)
-            unlist_peer(peers, peer);
+    if (peers == NULL)
+        return NULL;
+    *peers = (struct peers) { .kind = PEERS_KIND, .upstreams = upstreams, .upstream = upstream };
+    if (upstream->zone != NULL) {
+        peers->lock = upstream_zone_lock_of(upstream->zone, upstream->name);
+        peers->said = upstream_operators_version(upstream->zone);
     }
+    if (replace_list(peers, NULL, NULL, upstream->server_n) == -1)
+        peers_destroy(&peers);
+    return peers;
 }
 
 int peers_replace(struct peers *peers, const struct upstream_server *server,
     const struct peer_address *addresses, unsigned n)
 {
-    const struct memory *memory = peers->upstreams->memory;
-    struct replacement replacement = { .server = server };
-    struct peer **list;
-    unsigned at = 0, list_n;
-
     CHECK_KIND(peers, PEERS_KIND);
     assert(server != NULL && (addresses != NULL || n == 0));
-    if (collect_peers(peers, addresses, n, &replacement) == -1)
-        return -1;
-    list = memory_alloc(memory, (peers->n + n + 1) * sizeof(*list));
-    if (list == NULL) {
-        abandon_replacement(peers, &replacement);
-        return -1;
-    }
-    list_n = merge_tier(peers, &replacement, false, &at, list);
-    list_n += merge_tier(peers, &replacement, true, &at, list + list_n);
-    assert(at == peers->n && list_n <= peers->n + n);
-    if (number_new(peers, list, list_n, &replacement) == -1) {
-        abandon_replacement(peers, &replacement);
-        memory_release(memory, list);
-        return -1;
-    }
-    forget_list(peers);
-    release_old(peers, server);
-    for (unsigned i = 0; i < replacement.n; i++)
-        replacement.peers[i]->is_kept = false;
-    memory_release(memory, replacement.peers);
-    memory_release(memory, peers->list);
-    peers->list = list;
-    peers->n = list_n;
-    peers->version++;
-    note_list(peers);
-    return 0;
+    return replace_list(peers, server, addresses, n);
 }
 
 void peers_apply_operator(struct peers *peers)

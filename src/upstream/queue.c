@@ -43,12 +43,10 @@ struct queue {
     uint32_t n[WAIT_REASONS];
 };
 
-static uint64_t queue_now(const struct queue *queue)
+static uint64_t now_of_queue(const struct queue *queue)
 {
     return queue->upstreams->loop->clock.mono_ms;
 }
-
-/* ---- Queues ---- */
 
 static void make_queue_due(struct queue *queue)
 {
@@ -68,7 +66,7 @@ static void clear_due(struct queue *queue)
     queue->is_due = false;
 }
 
-static void expired(struct loop *loop, struct timer *timer)
+static void queue_expired(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     make_queue_due(container_of(timer, struct queue, timer));
@@ -77,7 +75,7 @@ static void expired(struct loop *loop, struct timer *timer)
 /* Sets the timer by the first session of both lists. */
 static void set_queue_timer(struct queue *queue)
 {
-    uint64_t now = queue_now(queue), ms = queue->n[WAIT_FOR_ROOM] > 0 ? POLL_MS : UINT64_MAX;
+    uint64_t now = now_of_queue(queue), ms = queue->n[WAIT_FOR_ROOM] > 0 ? POLL_MS : UINT64_MAX;
 
     for (int i = 0; i < WAIT_REASONS; i++) {
         const struct waiter *first = TAILQ_FIRST(&queue->lists[i]);
@@ -108,7 +106,7 @@ static struct queue *get_queue(const struct choice *choice)
         .kind = QUEUE_KIND,
         .upstreams = choice_upstreams(choice),
         .upstream = upstream,
-        .timer.expired = expired,
+        .timer.expired = queue_expired,
     };
     for (int i = 0; i < WAIT_REASONS; i++)
         TAILQ_INIT(&queue->lists[i]);
@@ -139,29 +137,27 @@ void queue_forget(struct upstream *upstream)
     memory_release(queue->upstreams->memory, queue);
 }
 
-/* ---- Waiting ---- */
-
 /* Puts a session at the end of a list, with the session's time-out. */
-static void append(struct queue *queue, struct waiter *waiter, enum wait_reason reason)
+static void add_waiter(struct queue *queue, struct waiter *waiter, enum wait_reason reason)
 {
     const struct upstream *upstream = queue->upstream;
-    int64_t ms = reason == WAIT_FOR_ROOM ? upstream->queue_timeout : upstream->resolver_timeout;
+    int64_t ms = upstream->queue_timeout;
 
-    if (reason == WAIT_FOR_NAME && ms == 0)
-        ms = NAME_TIMEOUT_MS;
+    if (reason == WAIT_FOR_NAME)
+        ms = NAME_GRACE_MS +
+             (upstream->resolver_timeout != 0 ? upstream->resolver_timeout : NAME_TIMEOUT_MS);
     assert(reason < WAIT_REASONS && waiter->queue == queue);
     waiter->reason = reason;
-    waiter->since_ms = queue_now(queue);
-    waiter->until_ms =
-        queue_now(queue) + (uint64_t)ms + (reason == WAIT_FOR_NAME ? NAME_GRACE_MS : 0);
+    waiter->since_ms = now_of_queue(queue);
+    waiter->until_ms = waiter->since_ms + (uint64_t)ms;
     TAILQ_INSERT_TAIL(&queue->lists[reason], waiter, link);
     queue->n[reason]++;
 }
 
-static void take_out(struct waiter *waiter)
+static void remove_waiter(struct waiter *waiter)
 {
     struct queue *queue = waiter->queue;
-    uint64_t ms = queue_now(queue) - waiter->since_ms;
+    uint64_t ms = now_of_queue(queue) - waiter->since_ms;
     uint32_t *waited = &waiter->choice->more->waited_ms[waiter->reason];
 
     CHECK_KIND(queue, QUEUE_KIND);
@@ -173,13 +169,16 @@ static void take_out(struct waiter *waiter)
     *waited = ms < CHOICE_NO_TIME ? (uint32_t)ms : CHOICE_NO_TIME - 1;
 }
 
-static void free_waiter(struct waiter *waiter)
+/* Ends the wait of a session. */
+static struct choice *end_wait(struct waiter *waiter)
 {
     struct choice *choice = waiter->choice;
 
     assert(choice->more->waiter == waiter);
+    remove_waiter(waiter);
     choice->more->waiter = NULL;
     memory_release(choice_upstreams(choice)->memory, waiter);
+    return choice;
 }
 
 /* Whether the session may wait for room: some server might serve it, and the queue is not full. */
@@ -192,7 +191,7 @@ static bool may_wait_for_room(const struct choice *choice)
            (queue == NULL || queue->n[WAIT_FOR_ROOM] < upstream->queue);
 }
 
-/* Says why the session cannot be served. */
+/* Logs why the session cannot be served. */
 static fb_choice refuse_session(struct choice *choice)
 {
     const struct upstream *upstream = choice->upstream;
@@ -221,7 +220,7 @@ static fb_choice begin_wait(struct choice *choice, enum wait_reason reason)
     }
     *waiter = (struct waiter) { .choice = choice, .queue = queue };
     more->waiter = waiter;
-    append(queue, waiter, reason);
+    add_waiter(queue, waiter, reason);
     set_queue_timer(queue);
     return FB_CHOICE_WAITS;
 }
@@ -252,22 +251,16 @@ fb_choice queue_choose(struct choice *choice)
 
 void queue_end(struct choice *choice, fb_try_end how)
 {
-    struct waiter *waiter;
-
     CHECK_KIND(choice, CHOICE_KIND);
-    if (!choice_waits(choice)) {
-        choice_end(choice, how);
-        if (others_wait(choice->upstream))
-            make_queue_due(choice->upstream->waiting);
+    if (choice_waits(choice)) {
+        end_wait(choice->more->waiter);
+        set_queue_timer(choice->upstream->waiting);
         return;
     }
-    waiter = choice->more->waiter;
-    take_out(waiter);
-    set_queue_timer(waiter->queue);
-    free_waiter(waiter);
+    choice_end(choice, how);
+    if (others_wait(choice->upstream))
+        make_queue_due(choice->upstream->waiting);
 }
-
-/* ---- Serving ---- */
 
 /* Returns the status to resume a session with; FB_CHOICE_WAITS: not yet. */
 static fb_choice look_at_waiter(struct queue *queue, struct waiter *waiter)
@@ -280,13 +273,13 @@ static fb_choice look_at_waiter(struct queue *queue, struct waiter *waiter)
     if (status != FB_CHOICE_NONE)
         return status;
     if (waiter->reason == WAIT_FOR_NAME && has_name && may_wait_for_room(choice)) {
-        take_out(waiter);
-        append(queue, waiter, WAIT_FOR_ROOM);
+        remove_waiter(waiter);
+        add_waiter(queue, waiter, WAIT_FOR_ROOM);
         return FB_CHOICE_WAITS;
     }
     if (waiter->reason == WAIT_FOR_NAME && has_name)
         return refuse_session(choice);
-    if (waiter->until_ms > queue_now(queue))
+    if (waiter->until_ms > now_of_queue(queue))
         return FB_CHOICE_WAITS;
     choice->more->given_up = waiter->reason;
     choice_upstreams(choice)->report(choice, LEVEL_ERROR, queue->upstream->name,
@@ -320,19 +313,15 @@ static void serve_queue(struct queue *queue)
     struct upstreams *upstreams = queue->upstreams;
     fb_choice status;
     struct waiter *waiter = find_ready(queue, &status);
-    struct choice *choice = NULL;
+    struct choice *choice = waiter != NULL ? end_wait(waiter) : NULL;
 
     CHECK_KIND(queue, QUEUE_KIND);
     assert(queue->is_due);
     clear_due(queue);
-    if (waiter != NULL) {
-        take_out(waiter);
-        choice = waiter->choice;
-        free_waiter(waiter);
+    if (choice != NULL)
         queue_wake(queue->upstream);
-    }
     set_queue_timer(queue);
-    if (waiter != NULL)
+    if (choice != NULL)
         upstreams->resume(choice, status);
 }
 

@@ -28,8 +28,6 @@ struct refresh {
     struct resolve_set *found;
 };
 
-/* ---- Addresses ---- */
-
 /* Gives the group's server the addresses; -1 without memory. */
 static int replace_peers(
     struct upstream *upstream, const struct upstream_server *server, const struct resolve_set *set)
@@ -61,7 +59,7 @@ int refresh_replace(struct upstream *upstream, const struct upstream_server *ser
     assert(server->target == NULL && set->n <= RESOLVE_ADDRESSES);
     if (resolve_set_equal(*found, set))
         return 0;
-    copy = resolve_set_copy(memory, set);
+    copy = resolve_set_create(memory, set);
     if (copy == NULL)
         return -1;
     if (replace_peers(upstream, server, copy) == -1) {
@@ -72,8 +70,6 @@ int refresh_replace(struct upstream *upstream, const struct upstream_server *ser
     *found = copy;
     return 0;
 }
-
-/* ---- Following ---- */
 
 /* Uses the table's addresses, in the server's order and with the server's weights. */
 static int use_addresses(
@@ -92,16 +88,15 @@ static int use_addresses(
 static int refresh_name(struct upstream *upstream, struct refresh *refresh, struct resolve_set *set)
 {
     const struct zone *zone = upstream->peers->upstreams->addresses;
-    uint32_t version = refresh->version, entry = addresses_find(zone, &refresh->key);
+    uint32_t entry = addresses_find(zone, &refresh->key);
+    /* the old entry was perhaps given to a different name */
+    uint32_t version = entry == refresh->entry ? refresh->version : NO_VERSION;
     bool answered = refresh->answered;
 
     CHECK_KIND(refresh, REFRESH_KIND);
     assert(zone != NULL && refresh->server->target == NULL);
     if (entry == ADDRESSES_NONE)
         return 0;
-    if (entry !=
-        refresh->entry) /* a new entry, perhaps after the old was given to a different name */
-        version = NO_VERSION;
     if (addresses_read(zone, entry, &refresh->key, &version, &answered, set) &&
         use_addresses(upstream, refresh, set) == -1)
         return -1;
@@ -123,7 +118,7 @@ void refresh_group(struct upstreams *upstreams, struct upstream *upstream)
     assert(upstream->refreshes != NULL && upstream->peers != NULL);
     if (likely(changes == upstream->refreshed))
         return;
-    set = resolve_set_create(upstreams->memory);
+    set = resolve_set_create(upstreams->memory, NULL);
     if (set == NULL)
         return; /* the next choice tries again */
     upstream->refreshed = changes;
@@ -134,27 +129,20 @@ void refresh_group(struct upstreams *upstreams, struct upstream *upstream)
     queue_wake(upstream);
 }
 
-/* Looks again soon, while a first answer is missing. */
-static void set_refresh_timer(struct upstreams *upstreams)
-{
-    const struct upstream *upstream;
-
-    STAILQ_FOREACH (upstream, upstreams->list, link)
-        if (upstream->refreshes != NULL && upstream->unanswered > 0) {
-            timer_set(upstreams->loop, &upstreams->names_due, LOOK_MS);
-            return;
-        }
-    timer_del(upstreams->loop, &upstreams->names_due);
-}
-
 void refresh_all(struct upstreams *upstreams)
 {
     struct upstream *upstream;
+    uint32_t unanswered = 0;
 
     STAILQ_FOREACH (upstream, upstreams->list, link)
-        if (upstream->refreshes != NULL)
+        if (upstream->refreshes != NULL) {
             refresh_group(upstreams, upstream);
-    set_refresh_timer(upstreams);
+            unanswered += upstream->unanswered;
+        }
+    if (unanswered > 0)
+        timer_set(upstreams->loop, &upstreams->names_due, LOOK_MS);
+    else
+        timer_del(upstreams->loop, &upstreams->names_due);
 }
 
 void refresh_expired(struct loop *loop, struct timer *timer)
@@ -162,8 +150,6 @@ void refresh_expired(struct loop *loop, struct timer *timer)
     (void)loop;
     refresh_all(container_of(timer, struct upstreams, names_due));
 }
-
-/* ---- The group ---- */
 
 int refresh_open(struct upstreams *upstreams, struct upstream *upstream)
 {

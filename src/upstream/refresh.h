@@ -6,8 +6,7 @@
 #include "upstream/resolve_set.h"
 #include "upstream/upstreams.h"
 
-/* Begins to refresh the group with its peers created; -1 without memory, with nothing left to
- * undo. */
+/* Begins to refresh a group with peers; -1 without memory, with nothing left to undo. */
 int refresh_open(struct upstreams *upstreams, struct upstream *upstream);
 void refresh_close(struct upstream *upstream);
 

@@ -88,7 +88,7 @@ static int take_draft(struct resolve *resolve)
         return refresh_replace(resolve->upstream, resolve->server, resolve->draft, &resolve->found);
     if (resolve_set_equal(resolve->found, resolve->draft))
         return 0;
-    set = resolve_set_copy(memory, resolve->draft);
+    set = resolve_set_create(memory, resolve->draft);
     if (set == NULL)
         return -1;
     memory_release(memory, resolve->found);
@@ -303,7 +303,7 @@ static int make_round(struct resolve *resolve, size_t n)
 
     assert(resolve->targets == NULL && resolve->draft == NULL && n > 0);
     resolve->targets = memory_alloc(memory, n * sizeof(*resolve->targets));
-    resolve->draft = resolve_set_create(memory);
+    resolve->draft = resolve_set_create(memory, NULL);
     if (resolve->targets == NULL || resolve->draft == NULL) {
         note_no_memory(resolve);
         free_round(resolve);
@@ -400,13 +400,13 @@ static void begin_round(struct resolve *resolve)
  * none. */
 static void read_found(struct resolve *resolve)
 {
-    struct resolve_set *set = resolve_set_create(memory_of(resolve));
+    struct resolve_set *set = resolve_set_create(memory_of(resolve), NULL);
     uint32_t version = UINT32_MAX;
     bool answered;
 
     if (set != NULL && addresses_read(resolve->upstreams->addresses, resolve->entry, &resolve->key,
                            &version, &answered, set))
-        resolve->found = resolve_set_copy(memory_of(resolve), set);
+        resolve->found = resolve_set_create(memory_of(resolve), set);
     memory_release(memory_of(resolve), set);
 }
 

@@ -5,35 +5,19 @@
 #include <assert.h>
 #include <string.h>
 
-static struct resolve_set *create_set(const struct memory *memory, size_t room)
+struct resolve_set *resolve_set_create(const struct memory *memory, const struct resolve_set *from)
 {
-    struct resolve_set *set =
-        memory_alloc(memory, sizeof(*set) + room * sizeof(struct resolve_found));
+    const struct resolve_set empty = { .room = RESOLVE_ADDRESSES };
+    size_t room = from != NULL ? from->n : empty.room;
+    struct resolve_set *set = memory_alloc(memory, sizeof(*set) + room * sizeof(set->list[0]));
 
     if (set == NULL)
         return NULL;
-    set->n = 0;
+    *set = from != NULL ? *from : empty;
     set->room = room;
-    set->is_cut = false;
+    if (from != NULL)
+        memcpy(set->list, from->list, from->n * sizeof(set->list[0]));
     return set;
-}
-
-struct resolve_set *resolve_set_create(const struct memory *memory)
-{
-    return create_set(memory, RESOLVE_ADDRESSES);
-}
-
-struct resolve_set *resolve_set_copy(const struct memory *memory, const struct resolve_set *set)
-{
-    struct resolve_set *copy = create_set(memory, set->n);
-
-    assert(set->n <= set->room);
-    if (copy == NULL)
-        return NULL;
-    memcpy(copy->list, set->list, set->n * sizeof(set->list[0]));
-    copy->n = set->n;
-    copy->is_cut = set->is_cut;
-    return copy;
 }
 
 static bool has_address(const struct resolve_set *set, const struct resolve_found *found)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The addresses of a server's name, or service.
- *
- * Responsible for the order, equal in all workers, and against duplicates. */
+/* The addresses of a server's name, or service: in an order equal in all workers, without
+ * duplicates. */
 #pragma once
 
 #include "base/memory.h"
@@ -9,7 +8,7 @@
 
 #include <stdint.h>
 
-/* The most addresses of a server; the rest is left out. */
+/* The limit of addresses of a server; the rest is left out. */
 #define RESOLVE_ADDRESSES 512
 
 struct resolve_found {
@@ -25,11 +24,9 @@ struct resolve_set {
     struct resolve_found list[];
 };
 
-/* Makes an empty set with room for all addresses taken, or a copy without spare room. NULL without
- * memory. */
-struct resolve_set *resolve_set_create(const struct memory *memory);
-struct resolve_set *resolve_set_copy(const struct memory *memory, const struct resolve_set *set);
-
+/* Makes a copy without spare room, or, from NULL, an empty set with room for all addresses taken.
+ * NULL without memory. */
+struct resolve_set *resolve_set_create(const struct memory *memory, const struct resolve_set *from);
 void resolve_set_add(struct resolve_set *set, const struct resolve_found *found);
 /* Adds the missing addresses of a second set. */
 void resolve_set_join(struct resolve_set *set, const struct resolve_set *other);

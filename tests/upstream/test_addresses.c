@@ -36,7 +36,7 @@ static void start(struct known *known)
     known->writer.zone = known->zone;
     known->version = UINT32_MAX;
     known->key = key_of("u", "a.test:80");
-    known->set = resolve_set_create(&memory_plain);
+    known->set = resolve_set_create(&memory_plain, NULL);
     ck_assert_ptr_nonnull(known->set);
 }
 

@@ -211,7 +211,7 @@ START_TEST(want_of_memory_leaves_the_list)
         ck_assert(!group_peer(group, 1)->is_kept);
         scarce.left = tries + 1;
     }
-    ck_assert_uint_eq(tries, 4);
+    ck_assert_uint_eq(tries, 3);
     ck_assert_uint_eq(peers->n, 6);
     group->upstreams.memory = &memory_plain;
     group_close(&group);
