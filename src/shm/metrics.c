@@ -55,8 +55,7 @@ static size_t rows_at(uint32_t n)
     return segment_pages(offsetof(struct shm_metrics, kinds) + n);
 }
 
-/* Bytes of a row. */
-static size_t stride_of(uint32_t n)
+static size_t row_bytes(uint32_t n)
 {
     return segment_pages(n * sizeof(shm_row));
 }
@@ -69,7 +68,7 @@ static uint32_t row_of_slot(uint32_t slot)
 static shm_row *row_at(const struct shm_metrics *metrics, uint32_t n, uint32_t row)
 {
     assert(row < SLOT_HALVES * HALF_ROWS);
-    return (shm_row *)(void *)((char *)metrics + rows_at(n) + row * stride_of(n));
+    return (shm_row *)(void *)((char *)metrics + rows_at(n) + row * row_bytes(n));
 }
 
 static size_t metrics_size(const void *memory_shape)
@@ -81,7 +80,7 @@ static size_t metrics_size(const void *memory_shape)
     for (uint32_t i = 0; i < shape->n; i++)
         if (shape->kinds[i] != SHM_COUNTER && shape->kinds[i] != SHM_GAUGE)
             return 0;
-    return rows_at(shape->n) + (size_t)SLOT_HALVES * HALF_ROWS * stride_of(shape->n);
+    return rows_at(shape->n) + (size_t)SLOT_HALVES * HALF_ROWS * row_bytes(shape->n);
 }
 
 static int init_metrics(void *memory, const void *memory_shape)
@@ -107,7 +106,7 @@ static bool is_metrics(const void *memory, const void *memory_shape)
 }
 
 /* Has the totals take in the slot's row. */
-static void acquire_slot(void *memory, const void *shape, struct slot_id id)
+static void acquire_row(void *memory, const void *shape, struct slot_id id)
 {
     struct shm_metrics *metrics = memory;
     _Atomic uint32_t *n = &metrics->halves[id.slot / SLOT_MAX].slot_n;
@@ -131,74 +130,50 @@ shm_row *shm_metrics_row(
     return row_at(metrics, shape->n, row_of_slot(slot));
 }
 
-static void add_row(const shm_row *row, uint32_t first, uint32_t n, int64_t *totals)
+static uint64_t number_in(const shm_row *row, uint32_t metric)
 {
-    const shm_row *numbers = row + first;
-
-    for (uint32_t i = 0; i < n; i++)
-        totals[i] = (int64_t)((uint64_t)totals[i] +
-                              (uint64_t)atomic_load_explicit(&numbers[i], memory_order_relaxed));
+    return (uint64_t)atomic_load_explicit(&row[metric], memory_order_relaxed);
 }
 
-/* A range of summed metrics. */
-struct span {
-    uint32_t all; /* metrics of a row */
-    uint32_t first, n;
-};
-
-/* Adds the rows of a half, in the given state. */
-static void add_half(const struct shm_metrics *metrics, uint32_t half, uint64_t state,
-    const struct span *span, int64_t *totals)
+/* Sums a metric over a half's rows, in the given state. */
+static uint64_t sum_half(
+    const struct shm_metrics *metrics, uint32_t n, uint32_t half, uint64_t state, uint32_t metric)
 {
     uint32_t slot_n = atomic_load_explicit(&metrics->halves[half].slot_n, memory_order_acquire);
+    uint64_t sum;
 
     if (slot_n == 0) /* no row of this half was ever used: do not touch the pages */
-        return;
-    add_row(dead_row(metrics, span->all, half, in_force(state)), span->first, span->n, totals);
+        return 0;
+    sum = number_in(dead_row(metrics, n, half, in_force(state)), metric);
     for (uint32_t slot = 0; slot < slot_n && slot < SLOT_MAX; slot++)
         if (slot + 1 != left_out(state))
-            add_row(row_at(metrics, span->all, row_of_slot(half * SLOT_MAX + slot)), span->first,
-                span->n, totals);
+            sum += number_in(row_at(metrics, n, row_of_slot(half * SLOT_MAX + slot)), metric);
+    return sum;
 }
 
-static void sum_rows(const struct shm_metrics *metrics, const struct span *span, int64_t *totals)
+int64_t shm_metrics_total(
+    const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t metric)
 {
-    assert(totals != NULL && span->n > 0 && span->first + span->n <= span->all);
+    uint64_t sum = 0;
+
+    assert(metric < shape->n);
     for (int tries = 0; tries < TRIES; tries++) {
         uint64_t states[SLOT_HALVES];
         bool same = true;
 
-        memset(totals, 0, span->n * sizeof(totals[0]));
+        sum = 0;
         for (uint32_t half = 0; half < SLOT_HALVES; half++) {
             states[half] = atomic_load_explicit(&metrics->halves[half].state, memory_order_acquire);
-            add_half(metrics, half, states[half], span, totals);
+            sum += sum_half(metrics, shape->n, half, states[half], metric);
         }
         atomic_thread_fence(memory_order_acquire);
         for (uint32_t half = 0; half < SLOT_HALVES; half++)
             same = same && states[half] == atomic_load_explicit(
                                                &metrics->halves[half].state, memory_order_relaxed);
         if (same)
-            return;
+            break;
     }
-}
-
-void shm_metrics_totals(
-    const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, int64_t *totals)
-{
-    const struct span span = { .all = shape->n, .first = 0, .n = shape->n };
-
-    sum_rows(metrics, &span, totals);
-}
-
-int64_t shm_metrics_total(
-    const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t metric)
-{
-    const struct span span = { .all = shape->n, .first = metric, .n = 1 };
-    int64_t total = 0;
-
-    assert(metric < shape->n);
-    sum_rows(metrics, &span, &total);
-    return total;
+    return (int64_t)sum;
 }
 
 static void set_state(struct shm_metrics *metrics, uint32_t half, uint32_t force, uint32_t out)
@@ -229,7 +204,7 @@ static void finish_fold(struct shm_metrics *metrics, uint32_t n, uint32_t half)
 
 /* Folds the row of a slot: adds its counters to the totals, and discards its gauges. A second
  * fold of the slot changes nothing, and totals are right at every moment of a fold. */
-static void release_slot(void *memory, const void *memory_shape, struct slot_id id)
+static void fold_row(void *memory, const void *memory_shape, struct slot_id id)
 {
     const struct shm_metrics_shape *shape = memory_shape;
     struct shm_metrics *metrics = memory;
@@ -254,36 +229,14 @@ static void release_slot(void *memory, const void *memory_shape, struct slot_id 
 }
 
 /* A worker writes its own row. */
-static struct segment_part writable_part(const void *shape, uint32_t slot)
+static struct segment_part writable_row(const void *shape, uint32_t slot)
 {
     uint32_t n = ((const struct shm_metrics_shape *)shape)->n;
 
     return (struct segment_part) {
-        .offset = rows_at(n) + row_of_slot(slot) * stride_of(n),
-        .size = stride_of(n),
+        .offset = rows_at(n) + row_of_slot(slot) * row_bytes(n),
+        .size = row_bytes(n),
     };
-}
-
-static void check_half(
-    const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t half)
-{
-    uint64_t state = metrics->halves[half].state;
-    uint32_t slot_n = metrics->halves[half].slot_n;
-
-    assert(slot_n <= SLOT_MAX && left_out(state) <= slot_n);
-    for (uint32_t i = 0; slot_n > 0 && i < shape->n; i++)
-        assert(shape->kinds[i] != SHM_GAUGE ||
-               dead_row(metrics, shape->n, half, in_force(state))[i] == 0);
-}
-
-void shm_metrics_check(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape)
-{
-    assert(is_metrics(metrics, shape));
-    assert(shape->n >= 1 && shape->n <= SHM_METRICS_MAX);
-    for (uint32_t i = 0; i < shape->n; i++)
-        assert(shape->kinds[i] == SHM_COUNTER || shape->kinds[i] == SHM_GAUGE);
-    for (uint32_t half = 0; half < SLOT_HALVES; half++)
-        check_half(metrics, shape, half);
 }
 
 const struct zone_kind shm_metrics_kind = {
@@ -291,7 +244,7 @@ const struct zone_kind shm_metrics_kind = {
     .size = metrics_size,
     .init = init_metrics,
     .is = is_metrics,
-    .writable = writable_part,
-    .slot_acquired = acquire_slot,
-    .slot_released = release_slot,
+    .writable = writable_row,
+    .slot_acquired = acquire_row,
+    .slot_released = fold_row,
 };

@@ -35,9 +35,7 @@ extern const struct zone_kind shm_metrics_kind;
 /* Returns a slot's row. */
 shm_row *shm_metrics_row(
     struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t slot);
-/* Sum over the rows of the living workers and the dead. */
-void shm_metrics_totals(
-    const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, int64_t *totals);
+/* Sums a metric over the rows of the living workers and the dead. */
 int64_t shm_metrics_total(
     const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t metric);
 /* Add to and set a metric of the caller's own row: a plain load and store are enough. */
@@ -52,6 +50,3 @@ static inline void shm_metric_set(shm_row *metric, int64_t to)
 {
     atomic_store_explicit(metric, to, memory_order_relaxed);
 }
-
-/* Asserts the invariants of metrics in memory without other writers: for tests. */
-void shm_metrics_check(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape);

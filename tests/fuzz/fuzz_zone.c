@@ -119,19 +119,19 @@ static int make_memory(const uint8_t *data, size_t size, size_t whole)
 static void use_metrics(struct zones *zones, struct zone *zone)
 {
     struct shm_metrics *metrics = zone_memory(zone);
-    int64_t totals[countof(kinds)];
 
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         struct slot_id id = { .slot = SLOT_MAX + slot, .serial = 1 };
 
         zones_slot_acquired(zones, id);
         shm_metric_add(&shm_metrics_row(metrics, &shape, id.slot)[0], 1);
-        shm_metrics_totals(metrics, &shape, totals);
+        shm_metrics_total(metrics, &shape, 0);
         shm_metrics_total(metrics, &shape, 1);
         zones_slot_released(zones, id);
         zones_slot_released(zones, (struct slot_id) { .slot = slot });
     }
-    shm_metrics_totals(metrics, &shape, totals);
+    for (uint32_t i = 0; i < shape.n; i++)
+        shm_metrics_total(metrics, &shape, i);
 }
 
 static void use_map(struct zones *zones, struct zone *zone)
