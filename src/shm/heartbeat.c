@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of callbacks, logged by the master when a worker is stuck or has died, and long times. A
- * counter that has gone back makes no time. */
+/* Names of callbacks, and long times. A counter that has gone back makes no time. */
 #include "shm/heartbeat.h"
 
 #define LIMIT_US (HISTOGRAM_GREATEST_US - 1)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A worker's heartbeat: the present callback, and histograms of the durations of callbacks and of
  * turns of the loop, as numbers written by the worker alone, with plain stores. The master's
- * watchdog reads them now and then, and the master once more when the worker has died. `now` changes
- * with every callback and every wait: a worker with a constant `now` is stuck. A reader trusts no
- * number, and bounds all by the functions below. */
+ * watchdog reads them now and then, and the master once more when the worker has died. `now`
+ * changes with every callback and every wait: a worker with a constant `now` is stuck. A reader
+ * trusts no number, and bounds all by the functions below. */
 #pragma once
 
 #include "base/clock.h"
@@ -51,8 +51,8 @@ enum callback {
 /* Histograms of protocols. All protocols from the last index on share the last histogram. */
 #define HEARTBEAT_PROTOCOLS 16u
 
-/* A histogram of times: the first bucket has the times below 1 us, number k the times from 2^(k-1) us
- * to below 2^k us, and the last bucket all from HISTOGRAM_GREATEST_US on. */
+/* A histogram of times: the first bucket has the times below 1 us, number k the times from 2^(k-1)
+ * us to below 2^k us, and the last bucket all from HISTOGRAM_GREATEST_US on. */
 #define HISTOGRAM_BUCKETS 24
 #define HISTOGRAM_GREATEST_US (UINT64_C(1) << (HISTOGRAM_BUCKETS - 2))
 
@@ -60,16 +60,14 @@ struct histogram {
     _Atomic uint64_t n[HISTOGRAM_BUCKETS];
 };
 
-/* Upper bounds for shares of the times, in microseconds: powers of two. All 0 without a counted
- * time. */
+/* Upper bounds for shares of the times: powers of two; 0 without a counted time. */
 struct histogram_summary {
     uint64_t n;
     uint64_t p50_us, p90_us, p99_us, p999_us;
     uint64_t max_us;
 };
 
-/* Counts a time below HISTOGRAM_GREATEST_US, in microseconds times 2^bits. Nonsense, from a rate
- * written by a module, counts as no time. */
+/* Counts a time below HISTOGRAM_GREATEST_US, in us times 2^bits; nonsense as no time. */
 static inline void heartbeat_count_scaled(struct histogram *histogram, uint64_t time, unsigned bits)
 {
     uint64_t least = UINT64_C(1) << (bits - 1); /* half a microsecond: lower times count as half */
@@ -125,8 +123,7 @@ static inline uint64_t heartbeat_time(void)
 /* The callbacks' names in the SDK; NULL for kinds without a callback. */
 extern const char *const heartbeat_callback_names[CALLBACKS];
 
-/* The worker begins to serve: times are measured from now on, and callbacks that take longer than
- * so many microseconds (0: none) are stalls. */
+/* The worker begins to serve; callbacks longer than stall_us (0: none) are stalls from now on. */
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us);
 /* Counts any time, which is rarely needed. */
 void heartbeat_count_any(struct histogram *histogram, uint64_t us) COLD;
@@ -141,7 +138,6 @@ struct heartbeat_stall heartbeat_take_stall(struct heartbeat *heartbeat);
 /* The name of the stall's callback; "unknown" where a module has written nonsense. */
 const char *heartbeat_stall_name(const struct heartbeat_stall *stall);
 
-/* Announces the worker's callback from `time` on. */
 static inline void heartbeat_set(struct heartbeat *heartbeat, uint64_t time, uint64_t what)
 {
     assert((time & 0xffff) == 0 && what <= 0xffff);
@@ -155,7 +151,6 @@ static inline void heartbeat_count(
     heartbeat_count_scaled(histogram, time * heartbeat->rate, HEARTBEAT_TIME_BITS);
 }
 
-/* A callback begins. */
 static inline void heartbeat_begin(
     struct heartbeat *heartbeat, enum callback callback, unsigned protocol)
 {
@@ -163,8 +158,7 @@ static inline void heartbeat_begin(
     heartbeat_set(heartbeat, heartbeat_time(), (uint64_t)(uint8_t)protocol << 8 | callback);
 }
 
-/* The callback has returned. Returns whether a stall is to be logged; the turn's end tells it
- * again. */
+/* The callback has returned; whether a stall is to be logged, as again at the turn's end. */
 static inline bool heartbeat_end(struct heartbeat *heartbeat)
 {
     uint64_t now = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
@@ -178,7 +172,7 @@ static inline bool heartbeat_end(struct heartbeat *heartbeat)
     return false;
 }
 
-/* The turn ends with a wait for events. Returns whether a stall is to be logged. */
+/* The turn ends with a wait for events; whether a stall is to be logged. */
 static inline bool heartbeat_begin_wait(struct heartbeat *heartbeat)
 {
     uint64_t end = heartbeat_time(), time = end - heartbeat->turn_since;
@@ -190,15 +184,13 @@ static inline bool heartbeat_begin_wait(struct heartbeat *heartbeat)
     return false;
 }
 
-/* The wait has ended, and a turn begins. */
 static inline void heartbeat_end_wait(struct heartbeat *heartbeat)
 {
     heartbeat->turn_since = heartbeat_time();
     heartbeat_set(heartbeat, heartbeat->turn_since, CALLBACK_NONE);
 }
 
-/* Sets the running jobs: `n` from this protocol, or from several: HEARTBEAT_NO_PROTOCOL. For
- * threads with a mutex. */
+/* Sets the jobs of a protocol, or of several: HEARTBEAT_NO_PROTOCOL. Needs a mutex. */
 static inline void heartbeat_set_jobs(struct heartbeat *heartbeat, unsigned n, unsigned protocol)
 {
     assert(protocol <= HEARTBEAT_NO_PROTOCOL);
@@ -232,8 +224,7 @@ static inline unsigned heartbeat_protocol(uint64_t now)
     return now >> 8 & 0xff;
 }
 
-/* The protocol whose callback runs now; HEARTBEAT_NO_PROTOCOL outside of callbacks. For the worker
- * itself. */
+/* The worker: the protocol whose callback runs now; HEARTBEAT_NO_PROTOCOL: none. */
 static inline unsigned heartbeat_running_protocol(const struct heartbeat *heartbeat)
 {
     uint64_t now = heartbeat_now(heartbeat);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts sessions of keys, and gives them back. A call tries again after damage, repaired first, or
- * when the lock was taken meanwhile: only a step with the lock held to its end counts. A call
- * without success refuses the session. */
+/* Counts sessions of keys, and gives them back. A call tries again after damage, repaired first,
+ * and after a loss of the lock; a call without success refuses the session. */
 #include "base/compiler.h"
 #include "shm/limit_private.h"
 #include "shm/siphash.h"
@@ -54,18 +53,6 @@ static void lock_shard(struct shm_limit *limit, uint32_t shard)
         shm_limit_look(limit, shard);
 }
 
-/* Unlocks after a step; whether the step ended, and the lock was held until now. */
-static bool unlock_shard(struct shm_limit *limit, uint32_t shard, enum table_step step)
-{
-    assert(limit->table.hold.lock == &limit->shards[shard].lock);
-    if (unlikely(step == TABLE_FAILED))
-        shm_limit_rebuild_damaged(limit, shard);
-    if (likely(zone_lock_release(&limit->table.hold)))
-        return step != TABLE_FAILED;
-    limit->visits[shard].unsure = true;
-    return false;
-}
-
 /* A call, with its outcome. */
 struct call {
     const struct shm_limit_count *own;
@@ -74,8 +61,7 @@ struct call {
     bool reached;
 };
 
-/* Takes a call's step in the shard, again after a sweep of a full shard, after damage, and after a
- * loss of the lock: OK; NONE without room; FAILED at last. */
+/* Takes a step until the lock was held to its end: OK; NONE without room; FAILED at last. */
 static ALWAYS_INLINE enum table_step take_step(struct shm_limit *limit, uint64_t now_ns,
     enum table_step (*step)(struct shm_limit *limit, struct call *call), struct call *call)
 {
@@ -87,11 +73,16 @@ static ALWAYS_INLINE enum table_step take_step(struct shm_limit *limit, uint64_t
         enum table_step taken;
 
         lock_shard(limit, shard);
+        assert(limit->table.hold.lock == &limit->shards[shard].lock);
         call->reached = false;
         do /* a second sweep is not due */
             taken = step(limit, call);
         while (unlikely(taken == TABLE_NONE) && shm_limit_sweep_shard(limit, shard));
-        if (unlock_shard(limit, shard, taken))
+        if (unlikely(taken == TABLE_FAILED))
+            shm_limit_rebuild_damaged(limit, shard);
+        if (unlikely(!zone_lock_release(&limit->table.hold)))
+            limit->visits[shard].unsure = true;
+        else if (likely(taken != TABLE_FAILED))
             return taken;
     }
     return TABLE_FAILED;
@@ -107,8 +98,7 @@ static void compare_own(
 }
 
 /* Counts one more session where fewer than `most` are there. The count is published before the
- * deciding sum is taken: where a lock was taken from a process, both processes see the second
- * count. */
+ * deciding sum is taken: after a theft of the lock both processes see the second count. */
 static enum table_step count_one(struct shm_limit *limit, struct call *call)
 {
     const struct shm_limit_count *own = call->own;
@@ -214,8 +204,7 @@ static bool is_account(
     return until_ns > limit->now_ns && until_ns - limit->now_ns <= most_ns + SHM_LIMIT_SKEW_NS;
 }
 
-/* Notes a session in the key's account, the time until which the counted sessions suffice: OK; NONE
- * if the shard is full; FAILED. */
+/* Notes a session in the key's account, the time until which the counted sessions suffice. */
 static enum table_step note_session(struct shm_limit *limit, struct call *call)
 {
     const struct shm_limit_rate *rate = call->rate;

@@ -45,7 +45,6 @@ struct shm_limit_count {
 
 RB_HEAD(shm_limit_counts, shm_limit_count);
 
-/* Counts of this process's repairs. */
 struct shm_limit_mended {
     uint32_t rebuilt;   /* shards that were damaged */
     uint32_t recounted; /* own counts unequal to the written count */
@@ -75,13 +74,11 @@ struct shm_limit {
     struct shm_limit_mended mended;
 };
 
-/* A rate: a session every interval_ns, and a burst of further sessions until the account is
- * burst_ns ahead of the time. */
+/* A session every interval_ns, and a burst until the account is burst_ns ahead of the time. */
 struct shm_limit_rate {
     uint64_t interval_ns, burst_ns;
 };
 
-/* The kind of zone with a struct shm_limit_shape. */
 extern const struct zone_kind shm_limit_kind;
 
 /* Sets `text` by the words of a key. */
@@ -94,12 +91,11 @@ void shm_limit_close(struct shm_limit *limit);
 
 /* Times are nanoseconds of a clock common to all processes, such as CLOCK_MONOTONIC. */
 
-/* Counts a session of the key, unless `most` are there: OK, with the count that is to be given
- * back; REACHED; FULL. */
+/* Counts a session, to be given back, unless `most` are there: OK; REACHED; FULL. */
 enum shm_limit_status shm_limit_take(struct shm_limit *limit, const void *key, size_t n,
     uint64_t now_ns, uint32_t most, struct shm_limit_count **count);
 /* Gives one session of a count back. */
 void shm_limit_give(struct shm_limit *limit, struct shm_limit_count *count, uint64_t now_ns);
-/* Notes a session of the key in the account, unless too early: OK; REACHED; FULL. */
+/* Notes a session in the account, unless too early: OK; REACHED; FULL. */
 enum shm_limit_status shm_limit_pass(struct shm_limit *limit, const void *key, size_t n,
     uint64_t now_ns, const struct shm_limit_rate *rate);

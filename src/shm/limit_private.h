@@ -170,8 +170,7 @@ struct shm_limit_cells {
 /* Finds a key: OK; NONE; FAILED. */
 enum table_step shm_limit_find(
     struct shm_limit *limit, const uint64_t key[2], struct table_place *place);
-/* Adds a new key, with an account and sessions of this process: OK; NONE if the shard is full;
- * FAILED. */
+/* Adds a new key with sessions of this process: OK; NONE if the shard is full; FAILED. */
 enum table_step shm_limit_add(struct shm_limit *limit, const uint64_t key[2], uint64_t account,
     uint32_t n, struct table_place *place);
 /* Returns the nth unit of a key's cells, found in a chain; NULL: an impossible unit. */
@@ -180,8 +179,7 @@ struct shm_limit_unit *shm_limit_cells_at(
 /* Reads a key's cells; false where the cells are damaged. */
 bool shm_limit_read_cells(
     struct shm_limit *limit, const struct table_place *place, struct shm_limit_cells *cells);
-/* Publishes the process's count of a key, after reading the cells: OK; NONE without room for a
- * cell; FAILED. */
+/* Publishes this process's count after reading the cells: OK; NONE without room; FAILED. */
 enum table_step shm_limit_publish(struct shm_limit *limit, const struct table_place *place,
     const struct shm_limit_cells *cells, uint32_t n);
 /* Gives an unneeded key up: OK; FAILED. */
@@ -189,15 +187,13 @@ enum table_step shm_limit_drop_idle(struct shm_limit *limit, const struct table_
 /* Counts the touched units in the shard. */
 uint32_t shm_limit_touched(const struct shm_limit *limit, uint32_t shard);
 
-/* Repairs (limit_repair.c), of a shard held by the caller. A repair gives up where the lock is
- * lost: the next holder repairs again. */
+/* Repairs (limit_repair.c) of a held shard, which give up where the lock is lost. */
 
-/* Rebuilds the shard from its units: from all after damage, else from the touched units. */
+/* Rebuilds the shard from all units after damage, else from the touched units. */
 void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all);
 /* Rebuilds a shard in which a step has failed, unless the lock was taken. */
 void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard);
-/* Checks the shard's lists, compares this process's counts with the cells, mends differences, and
- * gives up unneeded keys. */
+/* Checks the lists, mends differences from this process's counts, gives up unneeded keys. */
 void shm_limit_look(struct shm_limit *limit, uint32_t shard);
 /* Gives up keys without a user, if there may be any; whether keys were given up. */
 bool shm_limit_sweep_shard(struct shm_limit *limit, uint32_t shard);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Repairs of a shard. Buckets, chains and free list are rebuilt from the units, by their kinds,
- * and each process writes its own counts again. So neither a death within a call nor damage to
- * chains loses a count. */
+/* Repairs of a shard: buckets, chains and free list are rebuilt from the units' kinds, and each
+ * process writes its own counts again. Neither a death nor damage to chains loses a count. */
 #include "base/compiler.h"
 #include "shm/limit_private.h"
 
@@ -42,8 +41,8 @@ static void clean_cells(const struct shm_limit *limit, struct shm_limit_unit *un
     }
 }
 
-/* Puts a key's unit into the bucket of its hash. A second unit of a key becomes cells of the first;
- * a unit beyond the longest chain, or of another shard, is freed. */
+/* Puts a key's unit into the bucket of its hash; a second unit of a key becomes cells of the first.
+ * Frees a unit beyond the longest chain, or of a different shard. */
 static void collect_key(struct shm_limit *limit, uint32_t shard, uint32_t index, uint64_t state)
 {
     struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, index);
@@ -53,10 +52,12 @@ static void collect_key(struct shm_limit *limit, uint32_t shard, uint32_t index,
     uint64_t head = ZONE_LOAD(*bucket);
     uint32_t n = table_shard_of(&limit->table, first) == shard ? 0 : TABLE_CHAIN_MAX;
 
-    for (uint32_t i = (uint32_t)head; n < TABLE_CHAIN_MAX && table_is_index(&limit->table, i);
-        n++) {
-        const struct shm_limit_unit *other = shm_limit_unit_at(limit, shard, i);
+    for (uint32_t i = (uint32_t)head; n < TABLE_CHAIN_MAX && i != 0; n++) {
+        const struct shm_limit_unit *other;
 
+        if (!table_is_index(&limit->table, i))
+            break;
+        other = shm_limit_unit_at(limit, shard, i);
         if (ZONE_LOAD(other->words[0]) == first && ZONE_LOAD(other->words[1]) == second) {
             ZONE_STORE(unit->more, i);
             shm_limit_swap(&unit->state, state, SHM_LIMIT_CELLS);
@@ -82,6 +83,7 @@ static void collect_cells(struct shm_limit *limit, uint32_t shard, uint32_t i, u
 
     if (table_is_index(&limit->table, index))
         key = shm_limit_unit_at(limit, shard, index);
+    assert((uint32_t)state == SHM_LIMIT_CELLS);
     clean_cells(limit, unit, SHM_LIMIT_CELLS);
     if (key == NULL || shm_limit_unit_kind(key) != SHM_LIMIT_KEY ||
         !has_counts(limit, unit, SHM_LIMIT_CELLS)) {
@@ -147,8 +149,7 @@ static enum table_visit discard_idle(struct table_place *at, void *arg)
     return TABLE_REMOVED;
 }
 
-/* Rebuilds the chain of free units, with new states: a robbed holder that is about to reserve a
- * unit fails. */
+/* Rebuilds the free chain, with new states: a robbed holder's reservation fails. */
 static bool collect_free(struct shm_limit *limit, uint32_t shard, uint32_t n)
 {
     struct shm_limit_shard *s = &limit->shards[shard];
@@ -279,30 +280,20 @@ static bool look_through_units(struct shm_limit *limit, uint32_t shard, struct f
     return table_holds(&limit->table);
 }
 
-/* Returns the key's unit of a unit with cells; NULL if there is none. */
-static const struct shm_limit_unit *key_of_unit(
-    const struct shm_limit *limit, uint32_t shard, const struct shm_limit_unit *unit)
-{
-    uint32_t kind = shm_limit_unit_kind(unit), index = ZONE_LOAD(unit->more);
-
-    if (kind == SHM_LIMIT_KEY)
-        return unit;
-    return kind == SHM_LIMIT_CELLS && table_is_index(&limit->table, index)
-               ? shm_limit_unit_at(limit, shard, index)
-               : NULL;
-}
-
 /* Compares this process's cells in a unit with the private counts. */
 static void compare_unit(struct shm_limit *limit, uint32_t shard, struct shm_limit_unit *unit)
 {
-    const struct shm_limit_unit *key = key_of_unit(limit, shard, unit);
+    uint32_t kind = shm_limit_unit_kind(unit), index = ZONE_LOAD(unit->more);
+    const struct shm_limit_unit *key = unit;
     struct shm_limit_count *own, wanted;
 
-    if (key == NULL)
+    if (kind == SHM_LIMIT_CELLS && table_is_index(&limit->table, index))
+        key = shm_limit_unit_at(limit, shard, index);
+    else if (kind != SHM_LIMIT_KEY)
         return;
     wanted.key[0] = ZONE_LOAD(key->words[0]);
     wanted.key[1] = ZONE_LOAD(key->words[1]);
-    for (int i = shm_limit_first_cell(shm_limit_unit_kind(unit)); i < SHM_LIMIT_WORDS; i++) {
+    for (int i = shm_limit_first_cell(kind); i < SHM_LIMIT_WORDS; i++) {
         uint64_t word = ZONE_LOAD(unit->words[i]), is;
 
         if (!shm_limit_cell_is_own(limit, word))

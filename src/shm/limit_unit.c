@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Units of a shard: finding a key, adding it, reading and writing its cells, giving it up. All
- * functions have the shard's lock, and check the lock before a publishing store: a failed step
+/* Units of a shard. The caller has the lock, checked before each publishing store: a failed step
  * leaves the shard unchanged for readers, or fit for a rebuild. */
 #include "base/compiler.h"
 #include "shm/limit_private.h"
@@ -46,8 +45,7 @@ static bool change_kind(
            shm_limit_swap(&unit->state, state, to);
 }
 
-/* Takes a unit from the free chain, or the next untouched unit, and reserves the unit: OK; NONE;
- * FAILED. */
+/* Reserves a unit of the free chain, or the next untouched unit: OK; NONE; FAILED. */
 static enum table_step reserve_unit(struct shm_limit *limit, uint32_t shard, uint32_t *index)
 {
     struct shm_limit_shard *s = &limit->shards[shard];

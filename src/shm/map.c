@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads of a map's entries. A read sees an entry whole or not at all, and takes no lock unless
- * writers keep disturbing it. A shard that turns out to be damaged is mended, and the call tried
- * again. */
+/* Reads of entries: whole or not at all, and without the lock unless writers keep disturbing. A
+ * damaged shard is mended, and the call tried again. */
 #include "base/compiler.h"
 #include "shm/map_private.h"
 
 /* Bytes of a value that cost like a try. */
 #define LONG 16384
 
-/* Copies an entry out without the lock. An impossible length is found only in an entry being
- * written, as the caller will detect, or in a damaged entry. */
+/* Copies an entry out without the lock; false: damaged, or just being written. */
 static bool copy_out(const struct shm_map *map, const struct shm_map_entry *entry,
     const struct shm_map_subject *s, struct shm_map_item *item, enum shm_map_status *status)
 {
@@ -27,8 +25,7 @@ static bool copy_out(const struct shm_map *map, const struct shm_map_entry *entr
     return true;
 }
 
-/* Reads without the lock; false when an entry may have been written to meanwhile, or the chain is
- * damaged. */
+/* Reads without the lock; false when the chain is damaged, or has been changed meanwhile. */
 static bool try_get(struct shm_map *map, const struct shm_map_subject *s, struct shm_map_item *item,
     enum shm_map_status *status)
 {

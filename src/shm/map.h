@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A hash map in shared memory, of a fixed number of entries. All workers may use it at once, and a
  * worker killed at any point of a call loses the call alone: an entry is published by one store,
- * and the next lock after a death repairs incomplete writes.
+ * and the next lock after a death repairs incomplete writes. A damaged shard is emptied. A process
+ * looks through a shard at the first lock: later keys are not lost to earlier damage.
  *
- * Any worker may write anywhere into the memory: values read there are checked, never asserted. A
- * damaged shard is emptied, and a holder standing still loses the lock. A process looks through a
- * shard at the first lock: later keys are not lost to earlier, undetected damage.
- *
- * The time is passed in: milliseconds since the epoch, by a clock common to all. An entry with a
- * past expiry (expires_ms <= now_ms, and not 0) counts as absent. */
+ * Times are milliseconds since the epoch, by a clock common to all. An entry with a past expiry
+ * (expires_ms <= now_ms, and not 0) counts as absent. */
 #pragma once
 
 #include "shm/table.h"
@@ -21,8 +18,7 @@
 #define SHM_MAP_CAPACITY_MAX (UINT32_C(1) << 30)
 #define SHM_MAP_KEY_MAX 65535
 #define SHM_MAP_VALUE_MAX (UINT32_C(16) << 20)
-/* With `memory` an entry takes whole pages, given back to the system when the entry is deleted, or
- * becomes shorter: a great value_max costs nothing until used. */
+/* With `memory` an entry takes whole pages, given back when deleted: room costs nothing unused. */
 #define SHM_MAP_UNIT 4096
 
 /* An expiry: keeps the entry's expiry; a new entry has none. */
@@ -45,7 +41,7 @@ struct shm_map_shape {
     uint32_t memory;    /* SHM_MAP_UNITs for all entries together; 0: no limit */
 };
 
-/* How often this process has mended the map, or logged a change. */
+/* Counts of this process's repairs and logged changes. */
 struct shm_map_mended {
     uint32_t emptied; /* shards emptied for damage */
     uint32_t rebuilt; /* damage repaired without a loss of keys */
@@ -85,35 +81,30 @@ struct shm_map_item {
     uint64_t expires_ms;
 };
 
-/* The kind of zone with a struct shm_map_shape. */
 extern const struct zone_kind shm_map_kind;
 
-/* Whether a map made with one shape can be used with a second: with a different `memory`, and with
- * a different capacity, as far as there is room. */
+/* Whether a map made with one shape can be used with a second: `memory` and capacity may differ. */
 bool shm_map_fits(const struct shm_map_shape *made, const struct shm_map_shape *shape);
 /* Makes a handle to a map in memory; the id is the calling process's. Handles to one map may differ
  * in `capacity` and `memory`, and obey their own. */
 void shm_map_open(
     struct shm_map *map, void *memory, const struct shm_map_shape *shape, struct slot_id id);
 
-/* Copies an entry: OK; ABSENT; TOO_LARGE if the value is longer than the room, and then as much as
- * fits is copied. Takes no lock unless other writers keep disturbing it. */
+/* Copies an entry: OK; ABSENT; TOO_LARGE, with as much of the value as fits. */
 enum shm_map_status shm_map_get(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, struct shm_map_item *item);
 
-/* Sets a key: OK, with the entry's new version unless `version` is NULL; FULL; TOO_LARGE.
- * expires_ms 0: never. */
+/* Sets a key: OK, with the new version unless NULL; FULL; TOO_LARGE. expires_ms 0: never. */
 enum shm_map_status shm_map_set(struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms,
     const void *value, size_t n, uint64_t expires_ms, uint64_t *version);
 
-/* Sets a key if its entry's version is `expected`, or if `expected` is 0 and there is no entry;
- * else CHANGED. */
+/* Sets a key of the version `expected`, or (0) without an entry; else CHANGED. */
 enum shm_map_status shm_map_replace(struct shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, uint64_t expected, const void *value, size_t n, uint64_t expires_ms,
     uint64_t *version);
 
-/* Adds to an int64_t in the machine's byte order (0 where the key is absent), and keeps the expiry.
- * OK, with the sum unless `sum` is NULL; FULL; TOO_LARGE; NOT_A_NUMBER, and nothing changes. */
+/* Adds to an int64_t in the machine's byte order (absent: 0), and keeps the expiry: OK, with the
+ * sum unless NULL; FULL; TOO_LARGE; NOT_A_NUMBER. */
 enum shm_map_status shm_map_add(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, int64_t by, int64_t *sum);
 
@@ -125,8 +116,7 @@ enum shm_map_status shm_map_delete(
 enum shm_map_status shm_map_remove(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected);
 
-/* Puts bytes behind the value of a key, or sets it where it is absent: OK; FULL; TOO_LARGE if the
- * whole would be longer than value_max, and nothing changes. */
+/* Appends to a value, or sets an absent key: OK; FULL; TOO_LARGE, beyond value_max. */
 enum shm_map_status shm_map_append(struct shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms);
 
@@ -137,15 +127,13 @@ struct shm_map_cursor {
 };
 
 /* Copies the next entry of a walk, and moves the cursor to it: OK; ABSENT behind the last, with the
- * cursor at the beginning; MORE when so many buckets were empty that another call goes on;
- * TOO_LARGE if the value is longer than the room, and then as much as fits is copied. A key that is
- * there for all of the walk is met exactly once, whatever is changed meanwhile. `key` gets the key,
- * which has room, and its length in n. */
+ * cursor at the beginning; MORE: after many empty buckets another call goes on; TOO_LARGE, with as
+ * much of the value as fits. A key that is there for all of the walk is met exactly once, whatever
+ * is changed meanwhile. `key`, with room, gets the key. */
 enum shm_map_status shm_map_next(struct shm_map *map, struct shm_map_cursor *cursor,
     uint64_t now_ms, struct shm_map_item *key, struct shm_map_item *item);
 
-/* Gives the expired entries back, and checks the shards not yet checked by this process, as a write
- * to a full map does. */
+/* Gives expired entries back, and checks the shards not yet checked by this process. */
 void shm_map_sweep(struct shm_map *map, uint64_t now_ms);
 /* Sweeps at most so many shards, from *next on, and moves *next; waits for no lock. */
 void shm_map_sweep_some(struct shm_map *map, uint64_t now_ms, uint32_t *next, uint32_t most);

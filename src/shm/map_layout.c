@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a map, computed from the shape of its making: each process has a private copy, and
- * trusts no sizes and places that workers can write. The header, written by the master alone, fills
- * whole pages. Offsets are 64 bits and never overflow within the limits of shapes.
+/* The layout of a map, computed from the shape of its making, in each process's private memory. The
+ * header, written by the master alone, fills whole pages. Offsets are 64 bits and never overflow
+ * within the limits of shapes.
  *
- * A map is laid out for more entries than its capacity, at the cost of addresses alone: so a later
- * configuration can have a larger capacity in equal memory, beside workers of the earlier
- * configuration. */
+ * A map is laid out for more entries than its capacity, at the cost of addresses alone: a later
+ * configuration can have a larger capacity in equal memory, beside the workers of an earlier
+ * one. */
 #include "shm/map_private.h"
 #include "shm/segment.h"
 
@@ -68,7 +68,6 @@ static uint32_t room_of(const struct shm_map_shape *shape)
     return shape->capacity + (uint32_t)more;
 }
 
-/* Computes the layout. Within the limits of a shape nothing exceeds 64 bits. */
 static struct layout map_layout(const struct shm_map_shape *shape)
 {
     struct layout l = {
@@ -104,17 +103,6 @@ static size_t map_size(const void *shape)
 
     assert(size % CACHE_LINE == 0);
     return size <= PTRDIFF_MAX ? (size_t)size : 0;
-}
-
-/* Initialises the writable parts, with a spare entry a shard. */
-static void init_written(struct shm_map *map)
-{
-    for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {
-        ZONE_STORE(map->shards[shard].soonest_ms, UINT64_MAX);
-        ZONE_STORE(map->shards[shard].spare, shard + 1);
-        ZONE_STORE(*shm_map_owner(map, shard + 1), (uint8_t)(shard + 1));
-    }
-    ZONE_STORE(map->pool->used, map->table.shard_n);
 }
 
 static uint32_t revision_of(const struct shm_map_shape *shape)
@@ -177,7 +165,12 @@ static int init_map(void *memory, const void *shape)
     header->revision = revision_of(shape);
     header->magic = SHM_MAP_MAGIC;
     shm_map_open(&map, memory, shape, (struct slot_id) { .slot = 0 });
-    init_written(&map);
+    for (uint32_t shard = 0; shard < map.table.shard_n; shard++) {
+        ZONE_STORE(map.shards[shard].soonest_ms, UINT64_MAX);
+        ZONE_STORE(map.shards[shard].spare, shard + 1);
+        ZONE_STORE(*shm_map_owner(&map, shard + 1), (uint8_t)(shard + 1));
+    }
+    ZONE_STORE(map.pool->used, map.table.shard_n);
     return 0;
 }
 
@@ -198,8 +191,7 @@ static bool is_map_of_size(const void *memory, size_t size, const void *shape)
            segment_pages(map_size(&header->shape)) == size;
 }
 
-/* Notes the death for workers about to wait for the lock: the master touches no lock. An
- * incarnation of unknown serial is waited for. */
+/* Notes the death for workers about to wait; an unknown serial's locks are waited for. */
 static void release_map_slot(void *memory, const void *shape, struct slot_id id)
 {
     struct shm_map_header *header = memory;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes and reads the log of a map's changes. A shard's version and sequence together, its state,
- * grow with each change and with each repair; the log has the state of the last complete change.
- * Records are reserved before the write and published afterwards, so that a reader knows the range
- * perhaps written over. */
+/* Writes and reads the log of a map's changes, up to a state of the shard: the sum of version and
+ * sequence, which grows with each change and each repair. Records are reserved before the write and
+ * published afterwards, so that a reader knows the range perhaps written over. */
 #include "shm/map_log.h"
 
 #include "shm/map_private.h"
@@ -18,7 +17,6 @@
 
 static_assert(TABLE_SHARDS_MAX <= 64, "a reader has a place in each shard");
 
-/* The page that the master alone writes. */
 struct shm_map_log {
     uint32_t magic, revision;
     struct shm_map_shape shape; /* shape at the making of the map */
@@ -143,8 +141,7 @@ void shm_map_log_put(struct shm_map *map, uint32_t shard, uint64_t before, enum 
     struct record record = { .hash = hash, .what = what, .key_n = (uint32_t)key_n };
 
     assert(map->table.hold.lock == &map->shards[shard].lock && key_n <= map->shape.key_max);
-    if (ZONE_LOAD(ring->state) != before) /* changes are missing: jumps beyond all readers'
-                                           * positions */
+    if (ZONE_LOAD(ring->state) != before) /* changes are missing: jumps beyond all readers */
         at += 2 * size;
     at = (at + 7) / 8 * 8;
     record.at = at;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The log of a map's changes, for workers that ask: for each shard a ring of the latest changes,
- * filled under the shard's lock, with or without readers. Readers take no lock, and have private
- * positions. A change missing in the log, because the writer died in between, or knows of no log,
- * or because the ring has gone round, is never passed over in silence: readers hear of lost
- * changes.
- *
- * Any worker may write anywhere into the memory: values read there are checked, never asserted. */
+ * filled under the shard's lock. Readers take no lock, and have private positions. A change missing
+ * in the log, because the writer died in between, or knows of no log, or because the ring has gone
+ * round, is reported to readers as a loss. */
 #pragma once
 
 #include "shm/map.h"
@@ -32,7 +29,7 @@ struct shm_map_changed {
     size_t key_n;
 };
 
-/* The kind of zone for the log of a map, whose shape is the map's. */
+/* With the shape of the map. */
 extern const struct zone_kind shm_map_log_kind;
 
 /* Logs the handle's writes in the memory of a log's zone; NULL: ends the logging. */
@@ -43,8 +40,8 @@ void shm_map_log_begin(struct shm_map *map, struct shm_map_reader *reader);
 /* Reads the next change; false when there is none. The room has key_max bytes. */
 bool shm_map_log_next(
     struct shm_map *map, struct shm_map_reader *reader, void *room, struct shm_map_changed *out);
-/* Looks for unlogged changes, and repairs after deaths: the next read tells of a loss. To be called
- * now and then, not for each change. */
+/* Looks now and then for unlogged changes, and repairs after deaths: the next read tells of a
+ * loss. */
 void shm_map_log_audit(struct shm_map *map, struct shm_map_reader *reader);
 
 /* Asks for a bell: the next writer takes the wish, and rings. */
@@ -56,8 +53,7 @@ uint64_t shm_map_log_take_wishes(struct shm_map *map, uint32_t i);
 
 /* Returns the state of a shard: a number, growing with each change. */
 uint64_t shm_map_log_state(const struct shm_map *map, uint32_t shard);
-/* Logs a change, begun in this state; an expiry is logged before the removal, so that a writer's
- * death in between repeats the log record. */
+/* Logs a change, begun in this state; an expiry before the removal: a death repeats the record. */
 void shm_map_log_put(struct shm_map *map, uint32_t shard, uint64_t before, enum shm_map_change what,
     uint64_t hash, const void *key, size_t key_n);
 /* Skips a change without a record. */

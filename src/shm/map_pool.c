@@ -12,12 +12,6 @@
 
 #define TRIES 4 /* tries where the lock is taken from us, or the pool damaged, again and again */
 
-/* Renews the lock now and then, in a loop over entries; false: the lock was taken. */
-static bool keep_pool(struct shm_map *map, uint32_t i)
-{
-    return i % TABLE_RENEW_EVERY != 0 || zone_lock_renew(&map->table.locker, &map->pool_hold);
-}
-
 /* Whether an entry belongs to a shard. */
 static bool is_owned(const struct shm_map *map, uint32_t index)
 {
@@ -34,7 +28,7 @@ static uint32_t last_owned(struct shm_map *map)
             return i;
         if (ZONE_LOAD(*shm_map_owner(map, i)) != 0)
             ZONE_STORE(*shm_map_owner(map, i), 0);
-        if (!keep_pool(map, i))
+        if (!zone_lock_goes_on(&map->table.locker, &map->pool_hold, i))
             break;
     }
     return 0;
@@ -55,7 +49,7 @@ static void rebuild_pool(struct shm_map *map, uint32_t used)
             ZONE_STORE(shm_map_entry_at(map, i)->next, first);
             first = i;
         }
-        if (!keep_pool(map, i))
+        if (!zone_lock_goes_on(&map->table.locker, &map->pool_hold, i))
             return;
     }
     if (!zone_lock_holds(&map->pool_hold))
@@ -80,8 +74,7 @@ static void mend_pool(struct shm_map *map)
     shm_map_pool_suspect(map, SHM_MAP_SUSPECT);
 }
 
-/* A process's death before the first use of an entry has left the owner there, but not the
- * number. */
+/* A death before the first use of an entry has left the owner there, but not the number. */
 uint32_t shm_map_pool_used(const struct shm_map *map)
 {
     uint32_t used = ZONE_LOAD(map->pool->used);
@@ -89,15 +82,6 @@ uint32_t shm_map_pool_used(const struct shm_map *map)
     while (used < map->table.entry_n && ZONE_LOAD(*shm_map_owner(map, used + 1)) != 0)
         used++;
     return used <= map->table.entry_n ? used : map->table.entry_n;
-}
-
-/* Rebuilds the list after a holder died, or stood still. */
-static void repair_pool(struct shm_map *map)
-{
-    if (ZONE_LOAD(map->pool->used) <= map->table.entry_n)
-        rebuild_pool(map, shm_map_pool_used(map));
-    else
-        mend_pool(map);
 }
 
 /* Counts the entries due in the list. */
@@ -108,19 +92,18 @@ static uint32_t count_unowned(struct shm_map *map, uint32_t used)
     assert(used <= map->table.entry_n);
     for (uint32_t i = used; i > 0; i--) {
         n += !is_owned(map, i);
-        if (!keep_pool(map, i))
+        if (!zone_lock_goes_on(&map->table.locker, &map->pool_hold, i))
             break;
     }
     return n;
 }
 
-/* Whether the list has all touched entries without an owner, and only them. A long list is followed
- * in the beginning only: damage to the rest costs no keys, and is found at the latest when an entry
- * is taken, or when the map is full too early. */
+/* Whether the list has the touched entries without an owner, and only them. Of a long list only the
+ * beginning is followed: damage to the rest costs no keys, and is found when an entry is taken. */
 static bool is_list_whole(struct shm_map *map)
 {
     uint32_t used = ZONE_LOAD(map->pool->used), index = ZONE_LOAD(map->pool->free), n = 0;
-    uint32_t most = used < TABLE_RENEW_EVERY ? used : TABLE_RENEW_EVERY;
+    uint32_t most = used < ZONE_LOCK_RENEW_EVERY ? used : ZONE_LOCK_RENEW_EVERY;
 
     if (used > map->table.entry_n)
         return false;
@@ -139,8 +122,10 @@ static void lock_pool(struct shm_map *map)
     bool whole;
 
     map->mended.taken = map->table.locker.taken;
-    if (state != ZONE_LOCK_FREE)
-        repair_pool(map);
+    if (state != ZONE_LOCK_FREE && ZONE_LOAD(map->pool->used) <= map->table.entry_n)
+        rebuild_pool(map, shm_map_pool_used(map));
+    else if (state != ZONE_LOCK_FREE)
+        mend_pool(map);
     if (likely(map->pool_checked))
         return;
     whole = is_list_whole(map);
@@ -151,8 +136,8 @@ static void lock_pool(struct shm_map *map)
     map->pool_checked = true;
 }
 
-/* Marks the owner of an entry before the entry leaves the pool: if the process dies in between, the
- * repair of the shard finds the entry by its owner. NONE, as in give_entry(): the lock was taken. */
+/* Marks the owner before the entry leaves the pool, so that the shard's repair finds the entry
+ * after a death. NONE, as in give_entry(): the lock was taken. */
 static enum table_step take_entry(struct shm_map *map, uint32_t shard, uint32_t *taken)
 {
     uint32_t used = ZONE_LOAD(map->pool->used), listed = ZONE_LOAD(map->pool->free), next = 0;

@@ -124,8 +124,7 @@ static inline bool shm_map_has_all(const struct shm_map *map)
     return count >= map->shape.capacity;
 }
 
-/* Whether the map, with a greater capacity in another configuration, now or before, has as many
- * keys as fit, or more: entries may be free all the same. */
+/* Whether the map, of once greater capacity, has as many keys as fit: entries may be free. */
 static inline bool shm_map_is_reduced(const struct shm_map *map)
 {
     return unlikely(ZONE_LOAD(map->pool->used) > map->touched_most) && shm_map_has_all(map);
@@ -221,8 +220,7 @@ static inline bool shm_map_is_unchanged(const struct shm_map *map, uint32_t shar
     return atomic_load_explicit(&map->shards[shard].sequence, memory_order_relaxed) == before;
 }
 
-/* The pool and the memory (map_pool.c), of which the first two lock the pool; the caller holds the
- * shard. */
+/* The pool and the memory (map_pool.c), for the holder of the shard. */
 
 /* Acquires an entry for the shard; 0 when there is none. */
 uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard);
@@ -235,26 +233,22 @@ void shm_map_pool_audit(struct shm_map *map);
 uint32_t shm_map_pool_used(const struct shm_map *map);
 /* Marks all shards for a repair by the next holder. */
 void shm_map_pool_suspect(struct shm_map *map, enum shm_map_suspicion why);
-/* Adds an entry's pages to what the shard takes; false, and nothing is added, where all shards
- * would take more than there is. */
+/* Adds an entry's pages to the shard's; false, without a change, beyond the limit of all. */
 bool shm_map_pool_take_pages(struct shm_map *map, uint32_t shard, uint32_t value_n);
 /* Subtracts an entry's pages. */
 void shm_map_pool_give_pages(struct shm_map *map, uint32_t shard, uint32_t value_n);
 /* Gives the pages of an entry that is in no chain back to the system, but for the first. */
 void shm_map_pool_release_pages(struct shm_map *map, uint32_t index, uint32_t value_n);
 
-/* Shards (map_shard.c). Where the lock is taken from a repair it gives up: the next holder repairs
- * by itself. */
+/* Shards (map_shard.c). A repair gives up where the lock is taken: the next holder repairs. */
 
-/* Locks a shard, and repairs it when the last holder has died or stood still; the first lock of a
- * process checks the whole shard. */
+/* Locks a shard, with a repair after a dead or robbed holder, and a check, once a process. */
 void shm_map_shard_lock(struct shm_map *map, uint32_t shard);
 bool shm_map_shard_try(struct shm_map *map, uint32_t shard);
-/* Unlocks a shard after a step, and repairs damage found by the step before, unless the step failed
- * because the lock was lost. Returns `whole`. */
+/* Unlocks after a step, with a repair of found damage, unless the lock was lost. Returns
+ * `whole`. */
 bool shm_map_shard_end(struct shm_map *map, uint32_t shard, bool whole);
-/* Removes a link's entry from the chain, and releases the entry; false where the shard is damaged
- * or no longer held. */
+/* Removes a link's entry; false where the shard is damaged or no longer held. */
 bool shm_map_shard_remove(
     struct shm_map *map, uint32_t shard, _Atomic uint32_t *link, uint32_t index);
 /* Empties the shard: the keys are lost, the entries go to the pool. */

@@ -47,28 +47,21 @@ struct found {
     uint64_t bytes;      /* with `memory`: of the entries' pages */
 };
 
-static void mark_entry(struct shm_map *map, uint32_t shard, uint32_t index)
-{
-    struct shm_map_entry *entry = shm_map_entry_at(map, index);
-
-    assert(table_is_index(&map->table, index));
-    ZONE_STORE(*shm_map_owner(map, index), (uint8_t)((shard + 1) | SHM_MAP_REACHED));
-    if (ZONE_LOAD(entry->kept_for) != 0)
-        ZONE_STORE(entry->kept_for, 0); /* published in the end */
-}
-
 static enum table_visit note_entry(struct table_place *at, void *arg)
 {
     struct found *found = arg;
     struct shm_map *map = found->map;
-    const struct shm_map_entry *entry = at->entry;
+    struct shm_map_entry *entry = at->entry;
     uint64_t expires_ms = ZONE_LOAD(entry->expires_ms);
 
     if (at->index == found->spare || ZONE_LOAD(*shm_map_owner(map, at->index)) != at->shard + 1 ||
         !is_entry_whole(map, at->shard, entry))
         return TABLE_DAMAGED;
-    if (found->marks)
-        mark_entry(map, at->shard, at->index);
+    if (found->marks) {
+        ZONE_STORE(*shm_map_owner(map, at->index), (uint8_t)((at->shard + 1) | SHM_MAP_REACHED));
+        if (ZONE_LOAD(entry->kept_for) != 0)
+            ZONE_STORE(entry->kept_for, 0); /* published in the end */
+    }
     if (expires_ms != 0 && expires_ms < found->soonest_ms)
         found->soonest_ms = expires_ms;
     found->count++;
@@ -103,8 +96,7 @@ static bool is_kept(struct shm_map *map, struct shm_map_entry *entry)
     return !zone_lock_is_past(&map->table.locker, kept_for);
 }
 
-/* Collects the shard's entries outside of chains: the first becomes the spare, and the rest goes to
- * the pool, except for entries kept back. */
+/* Collects the entries outside of chains: one as the spare, the rest for the pool or kept back. */
 static bool collect_unreached(
     struct shm_map *map, uint32_t shard, const struct found *found, uint32_t keep)
 {
@@ -204,8 +196,7 @@ static COLD void repair_shard(struct shm_map *map, uint32_t shard)
     }
 }
 
-/* Repairs a shard in which a step has found damage, unless the step has failed because the lock was
- * taken. */
+/* Repairs a shard after a step has found damage, unless the lock was taken. */
 static COLD void repair_damage(struct shm_map *map, uint32_t shard)
 {
     uint32_t emptied = map->mended.emptied;
@@ -216,8 +207,8 @@ static COLD void repair_damage(struct shm_map *map, uint32_t shard)
     map->mended.rebuilt += map->mended.emptied == emptied;
 }
 
-/* Whether the shard's numbers agree with the findings. A shard without a spare entry has no keys
- * either, unless entries are kept back. */
+/* Whether the numbers agree with the findings. A shard without a spare has no keys, unless entries
+ * are kept back. */
 static bool shard_agrees(const struct shm_map *map, uint32_t shard, const struct found *found)
 {
     const struct shm_map_shard *s = &map->shards[shard];

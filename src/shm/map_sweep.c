@@ -48,22 +48,27 @@ static enum table_visit sweep_entry(struct table_place *at, void *arg)
     return TABLE_REMOVED;
 }
 
+/* Sweeps the shard if an entry may have expired, and unlocks. */
 static void sweep_shard(struct shm_map *map, uint32_t shard, uint64_t now_ms)
 {
+    struct shm_map_shard *s = &map->shards[shard];
     struct sweep sweep = { .map = map, .now_ms = now_ms, .soonest_ms = UINT64_MAX };
-    enum table_step step = table_walk(&map->table, shard, sweep_entry, &sweep);
 
-    if (!table_holds(&map->table))
-        return;
-    if (step == TABLE_FAILED)
-        shm_map_shard_empty(map, shard);
-    else
-        ZONE_STORE(map->shards[shard].soonest_ms, sweep.soonest_ms);
+    assert(map->table.hold.lock == &s->lock);
+    if (ZONE_LOAD(s->soonest_ms) <= now_ms) {
+        enum table_step step = table_walk(&map->table, shard, sweep_entry, &sweep);
+
+        if (table_holds(&map->table) && step == TABLE_FAILED)
+            shm_map_shard_empty(map, shard);
+        else if (table_holds(&map->table))
+            ZONE_STORE(s->soonest_ms, sweep.soonest_ms);
+    }
+    zone_lock_release(&map->table.hold);
 }
 
 /* Locks a shard to be repaired, or not yet checked by this process, however long the holder stands
  * still; any other shard only without a wait. */
-static bool look_at(struct shm_map *map, uint32_t shard)
+static bool lock_to_look(struct shm_map *map, uint32_t shard)
 {
     assert(shard < map->table.shard_n && map->table.hold.lock == NULL);
     if (likely(ZONE_LOAD(map->shards[shard].suspect) == 0 && shm_map_is_checked(map, shard)))
@@ -75,15 +80,11 @@ static bool look_at(struct shm_map *map, uint32_t shard)
 void shm_map_sweep(struct shm_map *map, uint64_t now_ms)
 {
     for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {
-        struct shm_map_shard *s = &map->shards[shard];
-
-        if (ZONE_LOAD(s->soonest_ms) <= now_ms)
+        if (ZONE_LOAD(map->shards[shard].soonest_ms) <= now_ms)
             shm_map_shard_lock(map, shard);
-        else if (!look_at(map, shard))
+        else if (!lock_to_look(map, shard))
             continue; /* the lock was tried only to repair what a death may have left */
-        if (ZONE_LOAD(s->soonest_ms) <= now_ms)
-            sweep_shard(map, shard, now_ms);
-        zone_lock_release(&map->table.hold);
+        sweep_shard(map, shard, now_ms);
     }
 }
 
@@ -94,9 +95,7 @@ void shm_map_sweep_some(struct shm_map *map, uint64_t now_ms, uint32_t *next, ui
 
         if (ZONE_LOAD(map->shards[shard].soonest_ms) > now_ms || !shm_map_shard_try(map, shard))
             continue;
-        if (ZONE_LOAD(map->shards[shard].soonest_ms) <= now_ms)
-            sweep_shard(map, shard, now_ms);
-        zone_lock_release(&map->table.hold);
+        sweep_shard(map, shard, now_ms);
         most--;
     }
 }
@@ -107,7 +106,7 @@ uint32_t shm_map_count(struct shm_map *map)
 
     assert(map->table.hold.lock == NULL && map->pool_hold.lock == NULL);
     for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {
-        bool held = look_at(map, shard);
+        bool held = lock_to_look(map, shard);
 
         count += ZONE_LOAD(map->shards[shard].count);
         if (held)

@@ -68,8 +68,7 @@ static bool is_behind(const struct shm_map_cursor *a, const struct shm_map_curso
     return a->order != b->order ? a->order > b->order : a->tie > b->tie;
 }
 
-/* Finds the first entry of a chain that is behind the cursor; false where the chain is damaged, or
- * is being changed. */
+/* Finds the first entry behind the cursor; false where the chain is damaged, or changed. */
 static bool find_next(const struct shm_map *map, struct look *look)
 {
     struct table_place in =
@@ -130,8 +129,7 @@ static bool try_next(const struct shm_map *map, struct look *look)
     return shm_map_is_unchanged(map, look->shard, before);
 }
 
-/* Looks for the next entry in the cursor's chain: without the lock, or else with the lock and a
- * repair of a damaged shard. */
+/* Looks for the next entry: without the lock, or else with the lock, and a repair. */
 static void look_in_chain(struct shm_map *map, struct look *look)
 {
     bool whole = false;

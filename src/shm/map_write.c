@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes of a map's entries. A write is done by one store of a link; each store before leaves a
- * state known to repairs. A shard found damaged is emptied, and the call tried again; a full map is
- * swept first. */
+/* Writes of entries, done by one store of a link; each store before leaves a state known to
+ * repairs. A damaged shard is emptied, and the call tried again; a full map is swept first. */
 #include "base/compiler.h"
 #include "shm/map_log.h"
 #include "shm/map_private.h"
@@ -13,7 +12,7 @@
 /* How long a full map goes without the entries that are kept back. */
 #define KEEP_MS 10000
 
-/* A write that is to be done, and what a try has made of it. */
+/* A write, and the results of a try. */
 struct change {
     enum { SET, REPLACE, ADD, APPEND } kind;
     const void *value;
@@ -34,8 +33,7 @@ static void fill_entry(struct shm_map *map, struct shm_map_entry *entry,
     const struct shm_map_subject *s, const struct change *change, uint32_t next)
 {
     assert(change->before_n + change->n <= map->shape.value_max);
-    /* a reader of any of these stores must see the sequence, grown since the entry was in a
-     * chain */
+    /* a reader of these stores sees the sequence, grown since the entry was in a chain */
     atomic_thread_fence(memory_order_release);
     ZONE_STORE(entry->next, next);
     ZONE_STORE(entry->hash, s->hash);
@@ -57,9 +55,8 @@ static enum table_step compare_entry(const void *there, bool is_same, const void
     return there == entry ? TABLE_OK : TABLE_NONE;
 }
 
-/* Whether a chain has the entry: the hash's chain, since the check of a shard finds entries in
- * wrong chains. A new state in the entry would replace a different key's, and hide the rest of the
- * chain. */
+/* Whether the hash's chain has the entry; the check of a shard finds entries in wrong chains. A new
+ * state there would replace a different key's, and hide the rest of the chain. */
 static bool is_in_chain(const struct shm_map *map, uint32_t shard, uint32_t index)
 {
     const struct shm_map_entry *entry = shm_map_entry_at(map, index);
@@ -72,14 +69,15 @@ static bool is_in_chain(const struct shm_map *map, uint32_t shard, uint32_t inde
     return table_find(&map->table, &at, compare_entry, entry) != TABLE_NONE;
 }
 
-/* Chooses the entry for the next state: one from the pool for a new key, else the spare, which the
- * entry of the `last` state will be then. 0: none is free; false where one of the two is not the
- * shard's, or the spare is in use. */
+/* Chooses the entry for the next state: of the pool for a new key, else the spare, to be exchanged
+ * for the `last` state's. 0: none is free; false where an entry is not the shard's, or is in
+ * use. */
 static bool choose_entry(struct shm_map *map, uint32_t number, uint32_t last, uint32_t *index)
 {
     struct shm_map_shard *shard = &map->shards[number];
     uint32_t spare = ZONE_LOAD(shard->spare);
 
+    assert(map->table.hold.lock == &shard->lock && last <= map->table.entry_n);
     if (unlikely(spare == 0)) { /* no entry was left for the spare after a repair */
         spare = shm_map_pool_acquire(map, number);
         if (spare != 0 && table_holds(&map->table))
@@ -98,8 +96,8 @@ static bool choose_entry(struct shm_map *map, uint32_t number, uint32_t last, ui
     return true;
 }
 
-/* Publishes the next state. After each store the shard is in a state that is complete or can be
- * repaired. False: nothing was published, because of damage or because the lock was taken. */
+/* Publishes the next state, by steps that a repair can undo or complete. False: nothing was
+ * published, because of damage or because the lock was taken. */
 static bool publish_state(struct shm_map *map, const struct shm_map_subject *s,
     const struct shm_map_place *place, struct change *change, enum shm_map_status *status)
 {
@@ -117,8 +115,7 @@ static bool publish_state(struct shm_map *map, const struct shm_map_subject *s,
         !table_holds(&map->table))
         return false;
     ZONE_STORE(shard->version, change->version);
-    /* the expiry is written first: no entry may expire before soonest_ms, even after this process's
-     * death in between */
+    /* first: no entry may expire before soonest_ms, even after a death in between */
     if (change->ends_ms != 0 && change->ends_ms < ZONE_LOAD(shard->soonest_ms))
         ZONE_STORE(shard->soonest_ms, change->ends_ms);
     fill_entry(map, shm_map_entry_at(map, index), s, change, next);
@@ -252,7 +249,7 @@ static void note_deaths(struct shm_map *map)
 }
 
 /* Audits a full map with fewer keys than fit: entries are kept back, or a stray write has hit
- * owners or `kept_for`. Costs as much as there are entries, and is done ever less often. */
+ * owners or `kept_for`. Costs as much as there are entries; done ever less often. */
 static void audit_map(struct shm_map *map, uint64_t now_ms)
 {
     bool keeps = now_ms - map->short_ms < KEEP_MS;
@@ -267,30 +264,20 @@ static void audit_map(struct shm_map *map, uint64_t now_ms)
     shm_map_pool_audit(map);
 }
 
-/* Looks for room in a swept map of pages: there is a second try, and a third after an audit, which
- * counts the memory anew. */
-static bool make_pages(struct shm_map *map, uint64_t now_ms, int tries)
-{
-    if (tries == 0)
-        return true;
-    if (tries > 1 || now_ms - map->audited_ms < map->audit_wait_ms)
-        return false;
-    audit_map(map, now_ms);
-    return true;
-}
-
-/* In a full map: looks for room. False when there is none. The shards' counts are trusted where
- * this process has checked the shards since the last death; a map full by counts alone is checked
- * again now and then. */
+/* Looks for room in a full map; false: none. Counts are trusted of shards checked since the last
+ * death; a map full by counts alone is checked again now and then. */
 static bool make_map_room(struct shm_map *map, uint64_t now_ms, int tries)
 {
     assert(map->table.hold.lock == NULL && map->pool_hold.lock == NULL);
     note_deaths(map);
     /* without a lock: shards are never locked within shards */
     shm_map_sweep(map, now_ms);
-    if (map->page != 0)
-        return make_pages(map, now_ms, tries);
-    if (!shm_map_pool_is_empty(map))
+    if (map->page != 0 && tries > 0) { /* an audit counts the memory anew */
+        if (tries > 1 || now_ms - map->audited_ms < map->audit_wait_ms)
+            return false;
+        audit_map(map, now_ms);
+    }
+    if (map->page != 0 || !shm_map_pool_is_empty(map))
         return true;
     if (shm_map_is_reduced(map)) {
         map->short_ms = now_ms; /* entries that are kept back stay */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rows of metrics, their totals, and the fold of a dead worker's row. The numbers are right after
- * each instruction of a fold, so that a master may die within the fold. Only masters write the
- * layout and the state of folds, and even these are bounded here. */
+ * each instruction, so that a master may die within the fold. Only masters write the layout and the
+ * state of folds, bounded here all the same. */
 #include "shm/metrics.h"
 
 #include <assert.h>
@@ -10,8 +10,7 @@
 #define MAGIC 0x66626d74u
 #define REVISION 3u
 
-/* The tries to read totals between two folds. A reader disturbed more often, by more deaths than
- * there are workers, returns the totals of the last try, perhaps off by one fold. */
+/* Tries to read totals between two folds; the last try's may be off by one fold. */
 #define TRIES 1000
 
 /* The layout: the header, then the rows, of whole pages, so that a worker can write a single row. A
@@ -38,7 +37,7 @@ struct shm_metrics {
 #define HALF_ROWS (DEAD_ROWS + SLOT_MAX)
 
 /* A state has the dead workers' row in force (1 bit), the slot left out + 1 or 0 (31), and a
- * growing number, so that no two states are equal. */
+ * growing number. */
 static uint32_t in_force(uint64_t state)
 {
     return state & 1;
@@ -142,6 +141,7 @@ static uint64_t sum_half(
     uint32_t slot_n = atomic_load_explicit(&metrics->halves[half].slot_n, memory_order_acquire);
     uint64_t sum;
 
+    assert(half < SLOT_HALVES && metric < n);
     if (slot_n == 0) /* no row of this half was ever used: do not touch the pages */
         return 0;
     sum = number_in(dead_row(metrics, n, half, in_force(state)), metric);
@@ -202,8 +202,8 @@ static void finish_fold(struct shm_metrics *metrics, uint32_t n, uint32_t half)
     set_state(metrics, half, in_force(state), 0);
 }
 
-/* Folds the row of a slot: adds its counters to the totals, and discards its gauges. A second
- * fold of the slot changes nothing, and totals are right at every moment of a fold. */
+/* Folds the row of a slot: adds counters to the totals, and discards gauges. A second fold changes
+ * nothing. */
 static void fold_row(void *memory, const void *memory_shape, struct slot_id id)
 {
     const struct shm_metrics_shape *shape = memory_shape;

@@ -34,14 +34,6 @@ static bool is_file_size(size_t size)
     return getrlimit(RLIMIT_FSIZE, &limit) == -1 || limit.rlim_cur >= size;
 }
 
-static int set_size(int fd, size_t size)
-{
-    if (is_file_size(size))
-        return ftruncate(fd, (off_t)size);
-    errno = EFBIG;
-    return -1;
-}
-
 int segment_check(size_t size, size_t all)
 {
     void *base = MAP_FAILED;
@@ -72,7 +64,8 @@ const char *segment_create(struct segment *segment, const char *name, size_t siz
     *segment = (struct segment) { .fd = os_segment_create(name), .size = size };
     if (segment->fd == -1)
         return os_segment_create_call;
-    if (set_size(segment->fd, size) == -1)
+    errno = EFBIG;
+    if (!is_file_size(size) || ftruncate(segment->fd, (off_t)size) == -1)
         return "ftruncate()";
     if (os_segment_seal(segment->fd) == -1)
         return os_segment_seal_call;
@@ -177,11 +170,9 @@ int segment_create_private(struct segment *segment, size_t size)
     void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     *segment = SEGMENT_CLOSED;
-    if (base == MAP_FAILED)
-        return -1;
-    segment->base = base;
-    segment->size = size;
-    return 0;
+    if (base != MAP_FAILED)
+        *segment = (struct segment) { .fd = -1, .base = base, .size = size };
+    return base != MAP_FAILED ? 0 : -1;
 }
 
 void segment_forget(struct segment *segment)

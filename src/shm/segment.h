@@ -27,32 +27,27 @@ size_t segment_page(void);
 /* Rounds a size up to whole pages; 0 on an overflow. */
 size_t segment_pages(size_t size);
 
-/* Whether this process can make a segment of the size, and map so many bytes in all; -1 with errno
- * EFBIG. Makes nothing. */
+/* Checks, with nothing made, a segment's size, and all bytes to be mapped; -1 with errno EFBIG. */
 int segment_check(size_t size, size_t all);
 
-/* Return NULL, or the name of the call that has failed, with errno. The segment is to be closed
- * then. */
+/* Return NULL, or the failed call's name, with errno; the segment is to be closed then. */
 
 /* Creates a zeroed segment, of a size in whole pages, and maps it. */
 const char *segment_create(struct segment *segment, const char *name, size_t size);
 /* Opens and maps the segment of `other` once more. */
 const char *segment_open(struct segment *segment, const struct segment *other);
-/* Opens a segment made by another process, and seals an unsealed segment. Takes ownership of the
- * descriptor, unless the call fails. */
+/* Opens and seals a segment of another process; takes ownership of fd unless the call fails. */
 const char *segment_adopt(struct segment *segment, int fd);
 /* A forked child: maps the segment, with the parts writable, and closes the descriptor. */
 const char *segment_enter(
     struct segment *segment, const struct segment_part *parts, unsigned part_n);
 
-/* A forked child: maps all of the segment writable, as the master has it, and keeps the
- * descriptor. */
+/* A forked child: maps the whole segment writable, and keeps the descriptor. */
 const char *segment_enter_whole(struct segment *segment);
 
 /* Creates unsealed memory for children to inherit: of a process without workers. */
 int segment_create_private(struct segment *segment, size_t size);
-/* Lets the next forked child inherit the mapping unchanged, or no longer: for a process taking the
- * place of this process. -1 with errno. */
+/* Whether a forked child that replaces this process inherits the mapping. -1 with errno. */
 int segment_set_inherited(const struct segment *segment, bool inherited);
 /* A forked child: closes the descriptor of an unused segment. */
 void segment_forget(struct segment *segment);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shared memory's life, and the totals of its counters. A total is read while workers count and
- * the master folds, and is of one moment between two folds. The numbers in workers' pages are
- * summed unchecked; no other worker-writable memory is trusted. */
+/* The shared memory's life, and the totals of its counters, each of one moment between two folds.
+ * The numbers in workers' pages are summed unchecked; no other worker-writable memory is
+ * trusted. */
 #include "shm/shared.h"
 
 #include <assert.h>
@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The unit of times of chains, and the greatest distance of an entry from now, in past or future: workers'
- * clocks are read once a turn. */
+/* The unit of times of chains, and the greatest distance of an entry from now, either way. */
 #define CHAIN_UNIT_SHIFT 6
 #define CHAIN_OLD_UNITS 32
 #define CHAIN_AHEAD_UNITS 8
@@ -139,9 +138,8 @@ void shared_totals(struct shared *shared, uint64_t totals[COUNTERS])
     uint32_t folds;
 
     assert(totals != NULL);
-    /* A master's death within a fold leaves the number odd, so that reads of an unchanged number
-     * are bounded. sched_yield() gives our processor to a master that only waits for a
-     * processor. */
+    /* A master's death within a fold leaves the number odd: reads of an unchanged number are
+     * bounded. sched_yield() gives the processor to a waiting master. */
     for (int reads = 0; reads < READS_MAX;) {
         folds = shared->published->folds;
         add_up(shared, totals);
@@ -156,8 +154,7 @@ void shared_totals(struct shared *shared, uint64_t totals[COUNTERS])
     }
 }
 
-/* Chains are pairs of words without a lock: a pair written by two workers at once, or changed during
- * a read, fits no key. */
+/* Chains are pairs without a lock: a pair changed by two workers, or during a read, fits no key. */
 static uint16_t units_of(uint64_t ms)
 {
     return (uint16_t)(ms >> CHAIN_UNIT_SHIFT);

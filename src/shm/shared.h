@@ -9,8 +9,7 @@
 #include "shm/slot.h"
 #include "shm/zone_lock.h"
 
-/* The first pages, published by the master: for the totals of workers, and for workers to know
- * whether a slot has a worker. The master itself trusts its records only. */
+/* The first pages, published by the master, which itself trusts only its records. */
 struct shared_published {
     uint32_t magic, version; /* the layout's */
     _Atomic uint32_t slot_n; /* no slot beyond has ever been used */
@@ -35,8 +34,7 @@ struct chains {
     } entries[CHAINS_N];
 };
 
-/* The next page, writable for all workers: the content is read as untrusted input. The slots' pages
- * follow. */
+/* The next page, writable for all workers, and so untrusted. The slots' pages follow. */
 struct shared_common {
     alignas(CACHE_LINE) struct shm_lock accept_mutex;
     /* connections that workers have taken numbers for, in blocks; read as a name of log lines */
@@ -61,21 +59,18 @@ struct shared {
 #define SHARED_MAGIC 0x6662656bu
 #define SHARED_VERSION 7u
 
-/* Makes the memory of a master, mapped in children by shared_enter(), or of a single process,
- * inherited by children. NULL with errno. Pages are touched as slots come into use. */
+/* Makes the memory, mapped in children by shared_enter(), or (single) inherited. NULL with
+ * errno. */
 struct shared *shared_create(bool is_single);
 void shared_destroy(struct shared **shared);
 
-/* A forked child: maps the memory for the worker of the slot, and closes the descriptor; NULL, or
- * the name of the failed call, with errno. */
+/* A forked child: maps the memory for the worker of the slot; NULL, or the failed call's name. */
 const char *shared_enter(struct shared *shared, struct slot_id id);
 
-/* Sets the half of the slot numbers and the first serial, which are 0 at first, before the first
- * slot is acquired. Zones outlive a master process: a slot and serial that a zone remembers must
- * never name another worker. */
+/* Sets the half of the slot numbers and the first serial, before the first slot is acquired. A slot
+ * and serial that a zone, older than the master, remembers must never name another worker. */
 void shared_begin(struct shared *shared, uint32_t half, uint32_t serial);
-/* Returns the start serial of the next master process: the greatest serial of any slot, or noted
- * from a master process before. */
+/* Returns the next master process's first serial: the greatest of all slots and noted ones. */
 uint32_t shared_serial(const struct shared *shared);
 /* Notes a serial used by a second master process. */
 void shared_note_serial(struct shared *shared, uint32_t serial);
@@ -99,13 +94,11 @@ static inline struct slot *shared_slot_at(const struct shared *shared, uint32_t 
 /* Sums the counters of the living workers and the dead. */
 void shared_totals(struct shared *shared, uint64_t totals[COUNTERS]);
 
-/* Notes the chain of a connection, not 0, by a key known to both ends. Only readers with an equal
- * tag get the chain. */
+/* Notes the chain of a connection, not 0, by a key known to both ends, for readers of the tag. */
 void shared_put_chain(
     struct chains *chains, uint64_t key, uint16_t tag, uint32_t chain, uint64_t now_ms);
 /* Returns and forgets the chain of a connection; 0: unknown. */
 uint32_t shared_take_chain(struct chains *chains, uint64_t key, uint16_t tag, uint64_t now_ms);
 
-/* Asserts what holds of the memory while no worker can write to it: in tests, and of a worker
- * without a master. */
+/* Asserts invariants of memory without writing workers: in tests, and without a master. */
 void shared_check(struct shared *shared);

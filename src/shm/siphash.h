@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SipHash-2-4 (Aumasson and Bernstein): a keyed hash of bytes chosen by peers. Without the key a
- * peer cannot choose colliding keys. */
+/* SipHash-2-4 (Aumasson and Bernstein): without the key a peer cannot choose colliding keys. */
 #pragma once
 
 #include <stddef.h>

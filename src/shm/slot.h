@@ -20,8 +20,7 @@
 
 struct shared;
 
-/* The counters of one worker. Only the slot's own worker writes here, so that a plain load and
- * store are enough; the master folds the counters of a dead worker into the totals. */
+/* A worker's counters, written by the worker alone, with plain stores, and folded by the master. */
 enum counter {
     COUNTER_ACCEPTS,   /* connections taken from the kernel */
     COUNTER_HANDLED,   /* accepted connections, given to a server */
@@ -62,8 +61,7 @@ enum slot_takes {
     SLOT_IS_CROWDED, /* takes clients, and closes idle connections for room */
 };
 
-/* A worker's state of accepting, read by the other workers beside COUNTER_ACTIVE. Written by the
- * worker alone, and never trusted (worker/accept_share.c). */
+/* A worker's state of accepting, for other workers; never trusted (worker/accept_share.c). */
 struct slot_load {
     _Atomic uint32_t takes;  /* clients, now: enum slot_takes */
     _Atomic uint32_t passed; /* descriptor of the passed listener, plus 1 */
@@ -83,8 +81,7 @@ struct slot_record {
     uint32_t serial; /* the latest incarnation's; 0: never used */
 };
 
-/* The place of a slot's worker, published by the master: the generation, and the number among
- * worker_processes. */
+/* The place of a slot's worker, published by the master: generation, and number of the worker. */
 #define PLACE_NUMBER_BITS 10
 #define PLACE_NONE UINT32_MAX
 
@@ -117,8 +114,7 @@ static inline bool slot_serial_is_until(uint32_t incarnation, uint32_t serial)
     return ((serial - (incarnation >> SLOT_BITS)) & (width - 1)) < width / 2;
 }
 
-/* Whether an id can name a worker: for assertions on ids made by the caller or handed down by the
- * master. */
+/* Whether an id can name a worker: for assertions on ids of the caller or the master. */
 static inline bool slot_id_is_valid(struct slot_id id)
 {
     return id.slot < SLOT_HALVES * SLOT_MAX && id.serial != 0;
@@ -128,10 +124,8 @@ static inline bool slot_id_is_valid(struct slot_id id)
 bool slot_acquire(struct shared *shared, struct slot_id *id);
 /* The master, before the fork of the slot's worker: publishes the worker's place. */
 void slot_set_place(struct shared *shared, struct slot_id id, uint32_t place);
-/* The master, when a slot's worker has died and before the reaping: frees the worker's locks, folds
- * the counters, zeroes gauges and load, releases the slot. Returns whether the worker held the
- * accept mutex. */
+/* The master, before reaping a slot's dead worker: frees the worker's locks, folds the counters,
+ * zeroes gauges and load, releases the slot. Returns whether the worker held the accept mutex. */
 bool slot_release(struct shared *shared, struct slot_id id);
-/* Any process: whether this incarnation has the slot now, as published by the master. The id may be
- * invented. */
+/* Any process: whether this incarnation, perhaps invented, has the slot now. */
 bool slot_is_used(const struct shared *shared, struct slot_id id);

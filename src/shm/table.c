@@ -3,14 +3,6 @@
  * no entry is in two, for its hash is of one bucket, and a circle is longer than any chain. */
 #include "shm/table.h"
 
-bool table_goes_on(struct table *table, uint32_t n)
-{
-    assert(table->hold.lock != NULL);
-    if (n % TABLE_RENEW_EVERY == TABLE_RENEW_EVERY - 1)
-        return zone_lock_renew(&table->locker, &table->hold);
-    return table_holds(table);
-}
-
 /* Walks the chain of a bucket; false at the first damage. */
 static bool walk_chain(struct table *table, struct table_place *at,
     enum table_visit (*visit)(struct table_place *at, void *arg), void *arg)
@@ -46,7 +38,7 @@ enum table_step table_walk(struct table *table, uint32_t shard,
 
     assert(table->hold.lock == table_lock_of(table, shard));
     for (; at.bucket < table->bucket_n; at.bucket++) {
-        if (at.cost++ >= TABLE_RENEW_EVERY) {
+        if (at.cost++ >= ZONE_LOCK_RENEW_EVERY) {
             at.cost = 0;
             zone_lock_renew(&table->locker, &table->hold);
         }

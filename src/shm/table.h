@@ -16,8 +16,6 @@
 #define TABLE_SHARDS_MAX 64
 /* The longest chain; a longer chain is damaged. */
 #define TABLE_CHAIN_MAX 256
-/* Entries, or buckets, of a long work between two renewals of its lock. */
-#define TABLE_RENEW_EVERY 4096
 /* The retry limit of a call after damage, or after a lost lock. */
 #define TABLE_TRIES 8
 /* The offset of an entry's hash. */
@@ -150,8 +148,7 @@ static inline bool table_read(
     return *hash == at->home || ((*hash ^ at->home) & table->home_mask) == 0;
 }
 
-/* Finds the entry that `compare` says is the key's, from a place of table_place_of() with the index
- * of the first entry: OK; NONE; FAILED. `is_same` tells that the hash is. */
+/* Finds the entry that `compare` accepts, from a place with the first index: OK; NONE; FAILED. */
 static ALWAYS_INLINE enum table_step table_find(const struct table *table,
     struct table_place *place,
     enum table_step (*compare)(const void *entry, bool is_same, const void *key), const void *key)
@@ -177,8 +174,11 @@ static inline bool table_holds(const struct table *table)
     return zone_lock_holds(&table->hold);
 }
 
-/* Whether a long work may go on; each TABLE_RENEW_EVERYth call renews the lock. */
-bool table_goes_on(struct table *table, uint32_t n);
+/* Whether step n of a long work may go on. */
+static inline bool table_goes_on(struct table *table, uint32_t n)
+{
+    return zone_lock_goes_on(&table->locker, &table->hold, n);
+}
 
 enum table_visit {
     TABLE_KEPT,
@@ -186,13 +186,12 @@ enum table_visit {
     TABLE_DAMAGED,
 };
 
-/* Calls `visit` for each entry of the shard that the caller has: OK; NONE where the lock was taken;
- * FAILED at the first damage. A visit that takes long adds to the place's cost. */
+/* Calls `visit` for each entry of a held shard: OK; NONE where the lock was taken; FAILED at
+ * damage. A visit that takes long adds to the place's cost. */
 enum table_step table_walk(struct table *table, uint32_t shard,
     enum table_visit (*visit)(struct table_place *at, void *arg), void *arg);
 
 /* The master: a worker is about to have the slot. */
 void table_worker_begins(struct table_workers *workers, struct slot_id id);
-/* The master: the slot's worker has died; false where it had none of the memory, or its death was
- * noted before. */
+/* The master: the slot's worker has died; false: none, or noted before. */
 bool table_worker_ends(struct table_workers *workers, uint32_t slot);

@@ -46,15 +46,12 @@ static struct zone *add_zone(
 {
     struct zone *zone = arena_alloc(arena, sizeof(*zone));
 
-    if (zone == NULL || (zone->name = arena_strdup(arena, name)) == NULL) {
+    if (zone != NULL)
+        *zone = (struct zone) { .name = arena_strdup(arena, name), .segment = SEGMENT_CLOSED };
+    if (zone == NULL || zone->name == NULL) {
         errno = ENOMEM;
         return NULL;
     }
-    zone->kind = NULL;
-    zone->shape = NULL;
-    zone->version = 0;
-    zone->size = 0;
-    zone->segment = SEGMENT_CLOSED;
     strlcpy(zone->kind_name, kind_name, sizeof(zone->kind_name));
     STAILQ_INSERT_TAIL(zones, zone, link);
     return zone;
@@ -136,8 +133,7 @@ static int init_memory(struct zone *zone)
     return 0;
 }
 
-/* Opens a zone, with the memory of `old` unless NULL. Returns NULL, or the name of the failed call,
- * with errno. */
+/* Opens a zone, with `old` memory unless NULL; NULL, or the failed call's name, with errno. */
 static const char *open_zone(struct zone *zone, const struct zone *old)
 {
     char name[sizeof("forkbeard:") + ZONE_NAME_MAX];
@@ -187,34 +183,27 @@ static bool read_header(int fd, struct zone_header *header)
            memchr(header->kind, '\0', sizeof(header->kind)) != NULL;
 }
 
-/* Notes another binary's zone, with an unknown layout, by name. */
-static int adopt_name(struct zones *zones, struct arena *arena, const struct zone_header *header)
-{
-    return add_zone(zones, arena, header->name, header->kind) != NULL ? 0 : -1;
-}
-
 int zones_adopt(struct zones *zones, struct arena *arena, int fd)
 {
     struct zone_header header;
     struct segment segment;
-    struct zone *zone;
+    struct zone *zone = NULL;
 
     assert(fd != -1);
     if (!read_header(fd, &header) || zones_find(zones, header.name) != NULL) {
         errno = EINVAL;
         return -1;
     }
-    if (header.magic == ZONE_MAGIC_BEFORE) {
-        if (adopt_name(zones, arena, &header) == -1)
+    if (header.magic == ZONE_MAGIC_BEFORE) { /* an unknown layout: notes the name */
+        if (add_zone(zones, arena, header.name, header.kind) == NULL)
             return -1;
         close(fd);
         return 0;
     }
     if (segment_adopt(&segment, fd) != NULL)
         return -1;
-    zone = header.size == segment.size && segment.size > segment_page()
-               ? add_zone(zones, arena, header.name, header.kind)
-               : NULL;
+    if (header.size == segment.size && segment.size > segment_page())
+        zone = add_zone(zones, arena, header.name, header.kind);
     if (zone == NULL) {
         segment.fd = -1; /* stays the caller's */
         segment_close(&segment);
@@ -273,14 +262,13 @@ int zones_enter_helper(struct zones *zones, struct log *log)
     struct zone *zone;
 
     STAILQ_FOREACH (zone, zones, link) {
-        const char *failed = NULL;
+        bool is_helpers = zone->kind != NULL && zone->kind->is_helpers;
+        const char *failed = is_helpers ? segment_enter_whole(&zone->segment) : NULL;
 
-        if (zone->kind == NULL || !zone->kind->is_helpers)
-            segment_forget(&zone->segment);
-        else
-            failed = segment_enter_whole(&zone->segment);
         if (failed != NULL)
             return log_unmapped(zone, failed, log);
+        if (!is_helpers)
+            segment_forget(&zone->segment);
     }
     return 0;
 }

@@ -29,23 +29,19 @@ struct zone_kind {
     int (*init)(void *memory, const void *shape);
     /* Whether memory from a zone of equal kind and size has the shape, and is whole. */
     bool (*is)(const void *memory, const void *shape);
-    /* Whether memory of any size, made for a different shape, can be used unchanged with this
-     * shape. NULL: only memory of equal size. */
+    /* Whether memory made for a different shape can be used. NULL: only memory of equal size. */
     bool (*fits)(const void *memory, size_t size, const void *shape);
     size_t header; /* bytes at the start, in pages never written by workers */
-    /* Returns the only part that the worker of a slot may write: whole pages, from the kind's
-     * memory on. NULL: by `header`. */
+    /* Returns the whole pages that the slot's worker may write. NULL: all behind `header`. */
     struct segment_part (*writable)(const void *shape, uint32_t slot);
     bool is_helpers; /* helpers map the whole memory writable, and keep the descriptor */
     /* The master: a worker is about to have the slot. Or NULL. */
     void (*slot_acquired)(void *memory, const void *shape, struct slot_id id);
-    /* The master: a slot's worker, in this incarnation, has died. Called twice for memory shared by
-     * two zones. Or NULL. */
+    /* The master: this incarnation has died. Called twice for memory of two zones. Or NULL. */
     void (*slot_released)(void *memory, const void *shape, struct slot_id id);
 };
 
-/* The beginning of a zone's memory, on a separate page, written by masters only, and read by the
- * master process of another binary only. */
+/* The first page of a zone, written by masters, and read by another binary's master only. */
 struct zone_header {
     alignas(CACHE_LINE) uint32_t magic;
     uint32_t version; /* the declared one */
@@ -76,19 +72,17 @@ struct zone *zones_find(const struct zones *zones, const char *name);
 struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
     const char *name, uint32_t version, const void *shape);
 
-/* Adds an open zone with memory from another process; the content is not trusted. Takes ownership
- * of the descriptor; -1 with errno for anything but a zone, and then the descriptor stays the
- * caller's. */
+/* Adds an open zone with untrusted memory of another process, and takes ownership of fd; -1 with
+ * errno, and without, for anything but a zone. */
 int zones_adopt(struct zones *zones, struct arena *arena, int fd);
 
-/* Opens every zone, with the memory of the zone of `old` (open, or NULL) that fits; -1 after an
- * emerg line, with every zone closed. */
+/* Opens every zone, with the memory of a fitting zone of `old`, or NULL; -1 after an emerg line. */
 int zones_open(struct zones *zones, const struct zones *old, struct log *log);
 /* Closes the open zones. */
 void zones_close(struct zones *zones);
 
-/* A forked child: maps the open zones for the worker of this slot, and closes the descriptors; -1
- * after an emerg line. */
+/* A forked child: maps the zones for the slot's worker, closes descriptors; -1 after an emerg
+ * line. */
 int zones_enter(struct zones *zones, struct slot_id id, struct log *log);
 /* A helper process: maps the helpers' zones, and forgets the rest. */
 int zones_enter_helper(struct zones *zones, struct log *log);
@@ -97,10 +91,9 @@ int zones_set_inherited(const struct zones *zones, bool inherited);
 /* A forked child: closes the descriptors of unused zones. */
 void zones_forget(struct zones *zones);
 
-/* Called by the master before it forks a slot's worker: calls slot_acquired() of all open zones. */
+/* Called by the master before it forks a slot's worker. */
 void zones_slot_acquired(struct zones *zones, struct slot_id id);
-/* Called by the master when a slot's worker has died: calls slot_released() of all open zones.
- * Serial 0 stands for an unknown incarnation, of another master process. */
+/* Called by the master when a slot's worker has died. Serial 0: of another master, unknown. */
 void zones_slot_released(struct zones *zones, struct slot_id id);
 
 /* Returns the kind's part of the memory, which begins a page; NULL unless open. */

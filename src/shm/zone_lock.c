@@ -16,8 +16,8 @@
 #define SHORT_NAPS 16 /* naps of 20 us, before those of 1 ms */
 #define SHORT_NAP_NS 20000
 #define LONG_NAP_NS 1000000
-/* Naps before a lock is taken from a holder standing still: 100 ms at first, a quarter after each
- * such lock, and the most again after many locks. */
+/* Naps before a lock is taken from a still holder: 100 ms, less after each such lock, for a
+ * while. */
 #define PATIENCE_MOST (SHORT_NAPS + 100)
 #define PATIENCE_LEAST (SHORT_NAPS + 4)
 #define CALM_LOCKS 10000
@@ -144,6 +144,13 @@ bool zone_lock_renew(struct zone_locker *locker, struct zone_hold *hold)
         return false;
     hold->word = word;
     return true;
+}
+
+bool zone_lock_goes_on(struct zone_locker *locker, struct zone_hold *hold, uint32_t n)
+{
+    assert(hold->lock != NULL);
+    return n % ZONE_LOCK_RENEW_EVERY == ZONE_LOCK_RENEW_EVERY - 1 ? zone_lock_renew(locker, hold)
+                                                                  : zone_lock_holds(hold);
 }
 
 bool zone_lock_release(struct zone_hold *hold)

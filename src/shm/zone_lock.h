@@ -49,8 +49,7 @@ static inline uint64_t shm_lock_owner(const struct shm_lock *lock)
     return atomic_load_explicit(&lock->word, memory_order_relaxed);
 }
 
-/* Acquires the lock from `from`, a holder's word, or 0 for a free lock; returns false if the owner
- * has changed. */
+/* Acquires the lock with the word `from`, 0 if free; false if the word has changed. */
 static inline bool shm_lock_take(struct shm_lock *lock, uint64_t from, uint64_t word)
 {
     return atomic_compare_exchange_strong_explicit(
@@ -75,6 +74,9 @@ static inline bool shm_lock_reclaim(struct shm_lock *lock, struct slot_id dead)
            atomic_compare_exchange_strong(&lock->word, &owner, 0);
 }
 
+/* Steps of a long work between two renewals of its lock. */
+#define ZONE_LOCK_RENEW_EVERY 4096
+
 /* A lock that this process holds. */
 struct zone_hold {
     struct shm_lock *lock; /* NULL: none */
@@ -85,8 +87,7 @@ struct zone_hold {
 /* A process's state for locks in a zone. */
 struct zone_locker {
     struct slot_id id; /* this process */
-    /* serial of the last dead worker, by slot, whose locks are free; 0: none. Only the master
-     * writes here */
+    /* by slot: the last dead serial, written by the master only; 0: none */
     const _Atomic uint32_t *released;
     uint32_t acquired;     /* locks, ever; it wraps */
     uint32_t impatient_at; /* `acquired` at the last taking of a lock from a holder */
@@ -98,18 +99,18 @@ enum zone_lock_state {
     ZONE_LOCK_BUSY,  /* another process has it */
     ZONE_LOCK_FREE,  /* the lock was free, and is held now */
     ZONE_LOCK_LEFT,  /* the holder is dead, and we have the lock: the guarded data need a repair */
-    ZONE_LOCK_TAKEN, /* taken from the holder `stood`, standing still: the guarded data need a
-                      * repair */
+    ZONE_LOCK_TAKEN, /* taken from the holder `stood`, standing still; as LEFT */
 };
 
-/* Waits for as long as the holder goes on, at most for ten times as long as for one that stands
- * still; never BUSY. */
+/* Waits while the holder goes on, at most ten times as long as for a still holder; never BUSY. */
 enum zone_lock_state zone_lock(
     struct zone_locker *locker, struct shm_lock *lock, struct zone_hold *hold);
 enum zone_lock_state zone_lock_try(
     struct zone_locker *locker, struct shm_lock *lock, struct zone_hold *hold);
 /* Shows that the holder goes on, in long works; false: the lock was taken. */
 bool zone_lock_renew(struct zone_locker *locker, struct zone_hold *hold);
+/* The same, for step n of a long work: renews now and then. */
+bool zone_lock_goes_on(struct zone_locker *locker, struct zone_hold *hold, uint32_t n);
 /* Unlocks; false: the lock was taken meanwhile. */
 bool zone_lock_release(struct zone_hold *hold);
 /* Whether the incarnation, a slot_incarnation(), is this process's or has died. */
