@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the table of addresses. A reader takes no lock: it reads the copy in force, and reads again
- * if a write has meanwhile put the second copy in force. A writer claims entries, fills the copy
- * not in force, and puts it in force. */
+/* Keeps the table of addresses. A reader takes no lock, and reads again if a write has put the
+ * second copy in force. A writer fills the copy not in force of a claimed entry, and puts it in
+ * force. */
 #include "upstream/addresses.h"
 
 #include "base/compiler.h"
@@ -50,7 +50,6 @@ static bool is_table(const void *memory, const void *shape)
            table->unit == sizeof(struct addresses_entry);
 }
 
-/* No worker writes there. */
 static struct segment_part writable_nothing(const void *shape, uint32_t slot)
 {
     (void)shape;
@@ -86,8 +85,7 @@ const char *addresses_question(const struct upstream_server *server, char text[M
     return n < MESSAGE_NAME ? text : "";
 }
 
-/* The group's name is enough, but the name of a directive's address may stand for several
- * groups. */
+/* The name of a directive's address, unlike a group's, may stand for several groups. */
 struct addresses_key addresses_key_of(
     const struct upstream *upstream, const struct upstream_server *server)
 {
@@ -150,20 +148,11 @@ static void read_item_address(struct resolve_set *set, const struct addresses_it
     resolve_set_add(set, &found);
 }
 
-static void read_copy(const struct addresses_copy *copy, struct resolve_set *set)
-{
-    uint32_t n = copy->n < RESOLVE_ADDRESSES ? copy->n : RESOLVE_ADDRESSES;
-
-    set->n = 0;
-    set->is_cut = copy->is_cut != 0;
-    for (uint32_t i = 0; i < n; i++)
-        read_item_address(set, &copy->list[i]);
-}
-
 bool addresses_read(const struct zone *zone, uint32_t i, const struct addresses_key *key,
     uint32_t *version, bool *answered, struct resolve_set *set)
 {
     const struct addresses_entry *entry = addresses_entry_of(zone, i);
+    const struct addresses_copy *copy;
 
     assert(set->room >= RESOLVE_ADDRESSES);
     for (int tries = 0; tries < READ_TRIES; tries++) {
@@ -176,7 +165,11 @@ bool addresses_read(const struct zone *zone, uint32_t i, const struct addresses_
         *answered = has_ended;
         if (now == *version)
             return false;
-        read_copy(&entry->copies[now & 1], set);
+        copy = &entry->copies[now & 1];
+        set->n = 0;
+        set->is_cut = copy->is_cut != 0;
+        for (uint32_t j = 0, n = copy->n; j < n && j < RESOLVE_ADDRESSES; j++)
+            read_item_address(set, &copy->list[j]);
         atomic_thread_fence(memory_order_acquire);
         if (ZONE_LOAD(entry->version) == now && entry_has_key(zone, i, key)) {
             *version = now;
@@ -225,8 +218,7 @@ static void note_table_change(const struct addresses_writer *writer)
     atomic_fetch_add_explicit(&table_of(writer->zone)->changes, 1, memory_order_release);
 }
 
-/* Finds and locks a free entry, or else the entry without a writer that was answered the longest
- * time ago. */
+/* Finds and locks a free entry, or else the oldest answered entry without a writer. */
 static uint32_t lock_unused(const struct addresses_writer *writer)
 {
     uint32_t oldest = ADDRESSES_NONE;
@@ -251,7 +243,7 @@ static uint32_t lock_unused(const struct addresses_writer *writer)
     return oldest;
 }
 
-/* Resets a locked entry for the key: no addresses, times and reason. */
+/* Resets a locked entry for the key. */
 static void begin_entry(
     const struct addresses_writer *writer, uint32_t i, const struct addresses_key *key)
 {

@@ -26,8 +26,7 @@ struct addresses_key {
     uint64_t part[2];
 };
 
-/* The age of an entry's addresses, and the reason why none is newer. Times are the loop's monotonic
- * ms; 0: never. */
+/* The age of an entry's addresses. Times are the loop's monotonic ms; 0: never. */
 struct addresses_state {
     uint32_t n;              /* addresses */
     uint64_t answered_ms;    /* the latest answer that was whole */
@@ -35,7 +34,6 @@ struct addresses_state {
     char why[ADDRESSES_WHY]; /* "NAME: REASON", printable; "": there is none */
 };
 
-/* An address as it is kept. */
 struct addresses_item {
     uint8_t bytes[16];
     uint32_t scope; /* an IPv6 address's */
@@ -62,8 +60,7 @@ struct addresses_table {
     uint32_t magic, entries;
     uint64_t unit;
     _Atomic uint32_t changes;
-    /* keys of the entries: a search in the entries would touch, and so take, all pages; 0 first:
-     * free */
+    /* a search in the entries would touch, and so take, all pages; 0 first: free */
     _Atomic uint64_t keys[ADDRESSES_NAMES][2];
     struct addresses_entry list[ADDRESSES_NAMES];
 };
@@ -71,7 +68,6 @@ struct addresses_table {
 /* Adds the zone of the addresses to the configuration's; NULL with errno. */
 struct zone *addresses_declare(struct zones *zones, struct arena *arena);
 
-/* Returns the name of the server's entry. */
 struct addresses_key addresses_key_of(
     const struct upstream *upstream, const struct upstream_server *server);
 
@@ -82,9 +78,8 @@ const char *addresses_question(const struct upstream_server *server, char text[M
 uint32_t addresses_changes(const struct zone *zone);
 /* Returns the entry, or ADDRESSES_NONE. */
 uint32_t addresses_find(const struct zone *zone, const struct addresses_key *key);
-/* Reads the addresses of an entry into a set with room for RESOLVE_ADDRESSES, if *version is not
- * current, and says in *answered whether a question has ended; false: no change, or the entry is
- * not the key's. */
+/* Reads the entry's addresses, unless *version is current, into a set with all room, and *answered:
+ * whether a question has ended; false: no change, or the entry is not the key's. */
 bool addresses_read(const struct zone *zone, uint32_t entry, const struct addresses_key *key,
     uint32_t *version, bool *answered, struct resolve_set *set);
 /* Reads the rest; false: the entry is not the key's. */
@@ -103,8 +98,7 @@ struct addresses_writer {
     uint64_t claimed[ADDRESSES_NAMES / 64];
 };
 
-/* Claims the entry of the key, a new entry if need be; ADDRESSES_NONE: a different process has
- * claimed the entry. */
+/* Claims the key's entry, perhaps a new entry; ADDRESSES_NONE: a different process's. */
 uint32_t addresses_claim(struct addresses_writer *writer, const struct addresses_key *key);
 /* Writes the addresses of a claimed entry. */
 void addresses_write(

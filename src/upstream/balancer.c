@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of balancers, generated from balancers.def; and the smooth weighted round robin, the
- * fallback of balancers: a choice adds every peer's weight to the peer's account, takes the peer
- * with the most, and subtracts the total of weights from that account. A weight lessened by
- * failures grows by 1 a choice. */
+/* The table of balancers; and the smooth weighted round robin, the fallback: a choice adds every
+ * peer's weight to the peer's account, takes the peer with the most, and subtracts the total of
+ * weights from that account. A weight lessened by failures grows by 1 a choice. */
 #include "upstream/balancer.h"
 
 #include "base/compiler.h"
@@ -47,7 +46,7 @@ struct peer *balancer_peer_at(const struct choice *choice, uint64_t weight)
 
 /* ---- Round robin ---- */
 
-/* Returns the peer's account, below the total of weights unless damaged. */
+/* Returns the peer's account, bounded. */
 static int64_t account_of(const struct peers *peers, const struct peer *peer)
 {
     const int64_t most = (int64_t)(2 * PEER_WEIGHT_UNIT * peers->weight);

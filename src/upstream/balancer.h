@@ -8,20 +8,17 @@
 
 struct balancer {
     const char *name;
-    /* Returns the next peer for the session to try, as choice_may_use() allows, or NULL where no
-     * peer is allowed; called once for the primaries, then perhaps for the backups. Where the group
-     * has a zone no other worker chooses in the group meanwhile. Not called for a group of a single
-     * peer. */
+    /* Returns the next peer for the session to try, allowed by choice_may_use(), or NULL; called
+     * once for the primaries, then perhaps for the backups, in groups of several peers. In a zone
+     * no other worker chooses in the group meanwhile. */
     struct peer *(*choose)(struct choice *choice);
-    /* Frees the cache of a list that has changed, or ends; NULL: no cache. */
+    /* Frees the cache of a list; or NULL. */
     void (*forget)(struct peers *peers);
     bool takes_backup, takes_slow_start; /* servers may have these parameters */
 };
 
-/* Returns NULL where no balancer has the name. */
 const struct balancer *balancer_find(const char *name);
 
-/* The rows of balancers.def. */
 #define BALANCER(name) extern const struct balancer balancer_##name;
 #include "upstream/balancers.def"
 #undef BALANCER
@@ -29,8 +26,7 @@ const struct balancer *balancer_find(const char *name);
 /* The smooth weighted round robin, the fallback of balancers. */
 struct peer *round_robin_choose(struct choice *choice);
 
-/* A turn of round robin among some peers of a group, all zero at first: add the peers, then take
- * the best. */
+/* A turn of round robin, all zero at first: add the peers, then take the best. */
 struct round_robin {
     struct peer *best; /* NULL: none was added */
     int64_t most, total;

@@ -14,7 +14,6 @@
 /* A first byte later than this after the connect is slow. */
 #define SLOW_MS 1000
 
-/* A proxied session has one. */
 static_assert(sizeof(struct choice) <= 56, "a choice has become dearer");
 
 void choice_begin(struct choice *choice, struct upstream *upstream)
@@ -67,35 +66,29 @@ static void clear_tried(struct choice *choice, const struct peer *peer)
         choice->more->tried[(index - 64) / 64] &= ~(UINT64_C(1) << index % 64);
 }
 
-/* Makes room for the bits of all peers' indexes; -1 without memory. */
-static int add_words(struct choice_more *more, const struct peers *peers)
-{
-    const struct memory *memory = peers->upstreams->memory;
-    uint32_t n = (peers->index_n - 64 + 63) / 64;
-    uint64_t *words = memory_alloc(memory, n * sizeof(*words));
-
-    assert(n > more->tried_n);
-    if (words == NULL)
-        return -1;
-    memset(words, 0, n * sizeof(*words));
-    if (more->tried_n > 0)
-        memcpy(words, more->tried, more->tried_n * sizeof(*words));
-    memory_release(memory, more->tried);
-    more->tried = words;
-    more->tried_n = n;
-    return 0;
-}
-
 /* Sets the bit of an index from 64 on; -1 without memory. */
 static NOINLINE int set_tried_more(struct choice *choice, uint32_t index)
 {
+    const struct memory *memory = choice_upstreams(choice)->memory;
     struct choice_more *more = choice_make_more(choice);
+    uint32_t n = (choice->upstream->peers->index_n - 1) / 64, word = (index - 64) / 64;
 
-    index -= 64;
-    if (more == NULL ||
-        (index / 64 >= more->tried_n && add_words(more, choice->upstream->peers) == -1))
+    assert(index >= 64 && word < n);
+    if (more == NULL)
         return -1;
-    more->tried[index / 64] |= UINT64_C(1) << index % 64;
+    if (word >= more->tried_n) { /* makes room for the bits of all peers */
+        uint64_t *words = memory_alloc(memory, n * sizeof(*words));
+
+        if (words == NULL)
+            return -1;
+        memset(words, 0, n * sizeof(*words));
+        if (more->tried_n > 0)
+            memcpy(words, more->tried, more->tried_n * sizeof(*words));
+        memory_release(memory, more->tried);
+        more->tried = words;
+        more->tried_n = n;
+    }
+    more->tried[word] |= UINT64_C(1) << index % 64;
     return 0;
 }
 
@@ -150,7 +143,6 @@ static inline struct peer *choose_single(const struct choice *choice)
     return choice_has_tried(choice, peer) || peer_is_down(peer) || peer_is_full(peer) ? NULL : peer;
 }
 
-/* Lets the balancer choose among the primaries, or the backups. */
 static struct peer *choose_balanced(struct choice *choice)
 {
     const struct balancer *balancer = choice->upstream->balance.balancer;
@@ -160,7 +152,6 @@ static struct peer *choose_balanced(struct choice *choice)
     return peer;
 }
 
-/* Chooses among several peers. */
 static NOINLINE struct peer *choose_of_many(struct choice *choice)
 {
     const struct peers *peers = choice->upstream->peers;
@@ -195,9 +186,8 @@ COLD void choice_report_none(struct choice *choice)
         choice, LEVEL_ERROR, choice->upstream->name, "no live upstreams");
 }
 
-/* Chooses with the group locked against choices of other workers. A lock that was taken from the
- * worker meanwhile may have given the last place of a peer (max_conns) to two workers: both workers
- * see the excess. */
+/* Chooses with the group locked. After a theft of the lock two workers may have got a peer's last
+ * place (max_conns): both see the excess. */
 static NOINLINE struct peer *choose_shared(struct choice *choice)
 {
     const struct upstream *upstream = choice->upstream;
@@ -259,7 +249,6 @@ static NOINLINE void end_running(struct choice *choice, enum upstream_time time)
     peer->running_began_ms -= choice->began_ms;
 }
 
-/* Begins a try of the peer. */
 static inline fb_choice begin_choice_try(struct choice *choice, struct peer *peer)
 {
     choice->peer = peer;
@@ -420,14 +409,6 @@ void choice_watch(struct choice *choice)
     choice->upstream->peers->watched++;
 }
 
-static void unwatch(struct choice *choice)
-{
-    assert(choice->peer->watched > 0 && choice->upstream->peers->watched > 0);
-    choice->is_watched = 0;
-    choice->peer->watched--;
-    choice->upstream->peers->watched--;
-}
-
 /* Ends the try of a peer whose numbers are kept. */
 static void end_counted(struct choice *choice, fb_try_end how)
 {
@@ -437,8 +418,12 @@ static void end_counted(struct choice *choice, fb_try_end how)
     assert(peer->refs > 0);
     if (unlikely(choice->is_running))
         end_running(choice, UPSTREAM_TIME_LAST_BYTE);
-    if (unlikely(choice->is_watched))
-        unwatch(choice);
+    if (unlikely(choice->is_watched)) {
+        assert(peer->watched > 0 && peers->watched > 0);
+        choice->is_watched = 0;
+        peer->watched--;
+        peers->watched--;
+    }
     add_conns(peer, -1);
     if (how == FB_TRY_UNUSED) {
         clear_tried(choice, peer);

@@ -33,7 +33,6 @@ struct choice_more {
     uint64_t *tried;                  /* bits of tried peers, from index 64 on; or NULL */
 };
 
-/* The choice of a proxied session. */
 struct choice {
     struct upstream *upstream;
     struct peer *peer;        /* tried now; NULL: none */
@@ -50,7 +49,6 @@ struct choice {
     uint64_t is_watched : 1;              /* drop_look() may end the try with the peer */
 };
 
-/* Begins the choice of a session. */
 void choice_begin(struct choice *choice, struct upstream *upstream);
 /* Ends a choice without a running try, and without a wait. */
 void choice_done(struct choice *choice);
@@ -84,14 +82,12 @@ static inline uint64_t choice_now(const struct choice *choice)
     return choice_upstreams(choice)->loop->clock.mono_ms;
 }
 
-/* Whether the session waits. */
 static inline bool choice_waits(const struct choice *choice)
 {
     return choice->more != NULL && choice->more->waiter != NULL;
 }
 
-/* The range of peers (primaries or backups) in turn, by place in the list: from the first to before
- * the end. */
+/* The peers in turn, primaries or backups, by place in the list, up to before the end. */
 static inline unsigned choice_first(const struct choice *choice)
 {
     return choice->backup ? choice->upstream->peers->primary_n : 0;
@@ -115,8 +111,7 @@ static inline bool choice_has_tried(const struct choice *choice, const struct pe
            (choice->more->tried[index / 64] >> index % 64 & 1) != 0;
 }
 
-/* Whether a balancer may choose the peer: not yet tried, neither down nor failed, with room, and
- * among the peers in turn. */
+/* Whether a balancer may choose the peer: in turn, not yet tried, neither down, failed nor full. */
 static inline bool choice_may_use(const struct choice *choice, const struct peer *peer)
 {
     return peer->backup == choice->backup && !choice_has_tried(choice, peer) &&

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* Returns the peer of the server's address in the present list; NULL: the name has lost the
- * address. */
+/* Returns the address's peer in the present list; NULL: the name has lost the address. */
 static const struct peer *find_present(const struct peers *peers, const struct peer *peer)
 {
     if (!peer->left)
@@ -20,8 +19,7 @@ static const struct peer *find_present(const struct peers *peers, const struct p
     return NULL;
 }
 
-/* Returns why the peer's sessions are to end; NULL: the sessions go on. A server before the first
- * passed check, as after a reload, keeps its sessions. */
+/* Returns why the peer's sessions are to end; NULL: they go on, also before a first check. */
 static const char *why_out(const struct peers *peers, const struct peer *peer)
 {
     const struct peer *present = find_present(peers, peer);
@@ -36,7 +34,7 @@ static const char *why_out(const struct peers *peers, const struct peer *peer)
                : NULL;
 }
 
-/* Returns whether the peer has tries to end. */
+/* Whether the peer has tries to end. */
 static bool look_at_peer(const struct peers *peers, struct peer *peer)
 {
     const struct upstreams *upstreams = peers->upstreams;
@@ -57,7 +55,6 @@ static bool look_at_peer(const struct peers *peers, struct peer *peer)
     return true;
 }
 
-/* Looks at the peers of a group; returns whether a peer is out. */
 static bool look_in_group(struct upstreams *upstreams, struct upstream *upstream)
 {
     struct peers *peers = upstream->peers;

@@ -81,16 +81,6 @@ static void find_firsts(const struct peers *peers, struct named *list, uint32_t 
     }
 }
 
-/* Returns how many points a weight has, where all weights are `total`. */
-static uint32_t points_of(uint32_t weight, uint64_t total)
-{
-    uint64_t n = (uint64_t)weight * POINTS_OF_WEIGHT;
-
-    if (total * POINTS_OF_WEIGHT > POINTS_MOST)
-        n = 1 + weight * POINTS_MOST / total;
-    return (uint32_t)n;
-}
-
 /* Adds a server's points, hashed from the previous point. */
 static void add_points(
     struct circle *circle, uint32_t first, const struct upstream_server *server, uint32_t n)
@@ -160,7 +150,10 @@ static struct circle *create_circle(const struct peers *peers, uint64_t total)
         find_firsts(peers, list, circle->firsts);
         for (uint32_t i = 0; i < peers->primary_n; i++)
             if (circle->firsts[i] == i)
-                add_points(circle, i, peers->list[i]->server, points_of(list[i].weight, total));
+                add_points(circle, i, peers->list[i]->server,
+                    (uint32_t)(total * POINTS_OF_WEIGHT > POINTS_MOST
+                                   ? 1 + list[i].weight * POINTS_MOST / total
+                                   : (uint64_t)list[i].weight * POINTS_OF_WEIGHT));
         sort_points(circle);
     }
     memory_release(memory, list);

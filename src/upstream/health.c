@@ -29,8 +29,8 @@ static uint64_t mix_id(uint64_t hash, const void *p, size_t n)
     return hash;
 }
 
-/* Names a check in all configurations. Knowledge by a check of a different name is of no use: a
- * reload checks a server anew, unless the state is persistent. */
+/* Names a check in all configurations: a reload checks anew by a different check, or if mandatory
+ * and not persistent. */
 static uint64_t id_of(const struct upstreams *upstreams, const struct upstream_check *check)
 {
     uint64_t hash = mix_id(UINT64_C(14695981039346656037), &check->port, sizeof(check->port));
@@ -65,8 +65,7 @@ static void combine_health(struct peers *peers, struct peer *peer)
         peers_set_health(peers, peer, (enum peer_health)worst);
 }
 
-/* Whether the configuration may take over the state of a different configuration: an older
- * configuration, or stopped checks. */
+/* Whether the check may take the state over: from an older configuration, or stopped checks. */
 static bool may_adopt(struct upstreams *upstreams, const struct health_state *state,
     const struct upstream_check *check, uint64_t id)
 {
@@ -79,8 +78,7 @@ static bool may_adopt(struct upstreams *upstreams, const struct health_state *st
            (next > now ? next - now > AHEAD_MS : now - next > idle_ms);
 }
 
-/* Begins the state of a check, unless the state belongs to the check already: one worker begins,
- * the rest waits. Returns whether the state belongs to the check now. */
+/* Begins a check's state, in one worker; whether the state belongs to the check now. */
 static bool adopt_state(
     struct upstreams *upstreams, const struct peer *peer, const struct upstream_check *check)
 {
@@ -116,8 +114,7 @@ static uint64_t greater_ms(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Claims a due check of a peer; else lowers *wait to the time until due. An impossible due time is
- * of a different configuration, or damaged. */
+/* Claims a due check, or lowers *wait; an impossible due time is old, or damaged. */
 static bool claim_check(struct upstreams *upstreams, const struct peer *peer,
     struct health_probe *probe, uint64_t *wait)
 {
@@ -239,7 +236,6 @@ static uint32_t count_check(
     return PEER_LOAD(state->misses) >= check->fails ? PEER_HEALTH_BAD : health;
 }
 
-/* Notes the outcome, and logs a change of state. */
 static void count_outcome(struct upstreams *upstreams, const struct health_probe *probe,
     bool passed, const char *doing, int error)
 {

@@ -27,7 +27,7 @@ struct match;
 struct peer;
 struct peers;
 
-/* A check of a group's servers, as of the configuration. */
+/* A check of a group's servers. */
 struct upstream_check {
     struct upstream_check *next;
     unsigned index;            /* among the group's, below HEALTH_CHECKS_MOST */
@@ -72,13 +72,12 @@ struct health_probe {
     bool is_early;     /* begun before the daemon's own listeners are open */
 };
 
-/* Begins the state of a new peer, unless a different worker has begun. */
+/* Begins the state of a new peer, once for all workers. */
 void health_begin(struct peers *peers, struct peer *peer);
 /* Claims a check that is due, and sets *wait to 0; NULL: none is, and perhaps in *wait ms. */
 struct health_probe *health_claim(struct upstreams *upstreams, struct upstream *upstream,
     const struct upstream_check *check, uint64_t *wait);
-/* Ends the probe: the peer was healthy or not during the protocol's step `doing`, which failed with
- * an errno, or 0. */
+/* Ends the probe; the protocol's step `doing` failed with an errno, or 0. */
 void health_end(struct upstreams *upstreams, struct health_probe *probe, fb_probe_end how,
     const char *doing, int error);
 /* Ends the checks that protocols have left. */

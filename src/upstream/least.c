@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chooses the peer with the least load for its weight, of connections, or of average times; or draws
- * peers by weight (random), with `two` the better peer of two. Loads are compared for their weights
- * crosswise, without divisions. The weight of a server that starts slowly grows; failures do not
- * lessen it here.
+/* Chooses the peer with the least load for its weight, of connections, or of average times; or
+ * draws peers by weight (random), with `two` the better peer of two. Loads are compared for their
+ * weights crosswise, without divisions. The weight of a server that starts slowly grows; failures
+ * do not lessen it here.
  *
  * An unknown time counts as none. The time of a peer not chosen for long is halved every
  * fail_timeout, to ask a slow server again. With `inflight` unfinished tries count for their
@@ -15,7 +15,6 @@
 /* Connections beyond this number make no difference, so that a load has 32 bits. */
 #define MOST_CONNS ((1u << 24) - 2)
 
-/* Returns how much a peer has to do. */
 typedef uint32_t least_load(const struct choice *choice, const struct peer *peer);
 
 struct share {
@@ -82,7 +81,6 @@ static struct peer *choose_least(struct choice *choice, least_load *load)
     return equal != NULL ? equal : best;
 }
 
-/* The connections of the peer, of all workers with the shared state. */
 static uint32_t conn_load(const struct choice *choice, const struct peer *peer)
 {
     (void)choice;
@@ -101,8 +99,7 @@ static uint64_t running_ms(const struct choice *choice, const struct peer *peer)
     return choice_now(choice) - began;
 }
 
-/* The expected time of the peer for its connections and a new connection, in steps, to let nearly
- * equal peers take turns. */
+/* The expected time of the present and a new connection, in steps: near equals take turns. */
 static uint32_t time_load(const struct choice *choice, const struct peer *peer)
 {
     const struct upstream_balance *balance = &choice->upstream->balance;

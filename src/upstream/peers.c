@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "event/loop.h"
 #include "upstream/balancer.h"
-#include "upstream/zone.h"
+#include "upstream/zone_entry.h"
 
 #include <errno.h>
 #include <string.h>
@@ -45,8 +45,7 @@ static void join_zone(const struct peers *peers, struct peer *peer)
     peer->conns = &zone->row[peer->entry];
 }
 
-/* Works out whether the configuration or the operator has the peer get no sessions, and whether
- * checks may. */
+/* Works out whether configuration or operator bar sessions, and whether checks may. */
 static void apply_operator(const struct peers *peers, struct peer *peer)
 {
     const struct upstream_server *server = peer->server;
@@ -127,7 +126,6 @@ static void forget_list(struct peers *peers)
     peers->cache = NULL;
 }
 
-/* Asserts what holds of a list. */
 static void check_list(const struct peers *peers)
 {
     CHECK_KIND(peers, PEERS_KIND);
@@ -142,7 +140,6 @@ static void check_list(const struct peers *peers)
     }
 }
 
-/* Works out what follows from the list. */
 static void note_list(struct peers *peers)
 {
     peers->primary_n = peers->choosable = peers->index_n = 0;
@@ -204,7 +201,8 @@ static struct peer *find_peer(const struct peers *peers, const struct upstream_s
     return NULL;
 }
 
-/* Adds the server's peer of the address, kept or created, if it is of the tier; -1 without memory. */
+/* Adds the server's peer of the address, kept or created, if it is of the tier; -1 without
+ * memory. */
 static int add_peer(struct peers *peers, struct new_list *new, const struct upstream_server *server,
     const struct peer_address *address, bool backup)
 {
@@ -227,11 +225,12 @@ static int add_tier(struct peers *peers, struct new_list *new, bool backup)
     const struct upstream_server *server;
 
     STAILQ_FOREACH (server, &peers->upstream->servers, link) {
-        for (; new->old < peers->n && peers->list[new->old]->server == server &&
-               peers->list[new->old]->backup == backup;
-            new->old++)
+        while (new->old < peers->n && peers->list[new->old]->server == server &&
+               peers->list[new->old]->backup == backup) {
             if (server != new->server)
                 new->list[new->n++] = peers->list[new->old];
+            new->old++;
+        }
         if (new->server == NULL && server->target != NULL) {
             const struct peer_address own = { .target = *server->target };
 
@@ -267,8 +266,7 @@ static void number_new(const struct peers *peers, const struct new_list *new, bo
     }
 }
 
-/* Puts a new list in force, where the server, or all from NULL, has the addresses; -1 without
- * memory. There is room for n new peers. */
+/* Puts a list in force where the server, or all (NULL), has the addresses; -1 without memory. */
 static int replace_list(struct peers *peers, const struct upstream_server *server,
     const struct peer_address *addresses, unsigned n)
 {

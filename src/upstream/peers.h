@@ -124,8 +124,7 @@ struct peer_address {
 struct peers *peers_create(struct upstreams *upstreams, struct upstream *upstream);
 /* No try runs. */
 void peers_destroy(struct peers **peers);
-/* Gives a server of the group new addresses, which are copied; -1 without memory, with the old
- * addresses kept. Equal addresses get separate peers. */
+/* Gives a server new addresses, copied; -1 without memory. Equal addresses get separate peers. */
 int peers_replace(struct peers *peers, const struct upstream_server *server,
     const struct peer_address *addresses, unsigned n);
 /* Applies the operator's words since the last call; the group has a zone. */
@@ -133,9 +132,8 @@ void peers_apply_operator(struct peers *peers);
 /* Notes what checks say of a peer. */
 void peers_set_health(struct peers *peers, struct peer *peer, enum peer_health health);
 
-/* Frees an unused peer. */
 void peer_free(struct peers *peers, struct peer *peer);
-/* Gives up a reference, and frees an unused peer. */
+/* Gives up a reference. */
 static inline void peer_release(struct peers *peers, struct peer *peer)
 {
     assert(peer->refs > 0);
@@ -147,14 +145,12 @@ static inline void peer_release(struct peers *peers, struct peer *peer)
 uint32_t peer_conns(const struct peer *peer) NOINLINE;
 /* Returns the average, in parts of PEER_TIME_UNIT to the ms; 0: none is known. */
 uint32_t peer_time(const struct peer *peer, enum upstream_time time);
-/* Adds a time to the average. */
 void peer_note_time(struct peer *peer, enum upstream_time time, uint64_t ms);
 
 #define PEER_LOAD(number) atomic_load_explicit(&(number), memory_order_relaxed)
 #define PEER_STORE(number, value) atomic_store_explicit(&(number), (value), memory_order_relaxed)
 
-/* Limit of how far ahead a worker's clock is believed: a dead worker's times block a server no
- * longer than the limit. */
+/* Limit of how far ahead a worker's clock is believed, and a dead worker's times block a server. */
 #define PEER_SKEW_MS 1000
 
 /* Returns the age of a time; an impossible time is long ago. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queues of the groups in a worker. A queue has two lists: sessions that wait for a name, and
- * sessions that wait for room (`queue`), both in the order of time-outs. A source of the loop's
- * own, without a descriptor, stands for due queues. A timer polls for room made by a different
- * worker or by time. */
+/* The queues of the groups in a worker: lists of sessions that wait for a name, and for room
+ * (`queue`), in the order of time-outs. A source of the loop's own stands for due queues. A timer
+ * polls for room made by a different worker or by time. */
 #include "upstream/queue.h"
 
 #include "base/memory.h"
@@ -16,8 +15,7 @@
 #define LOOKED_AT 16
 /* Limit of sessions resumed in a turn of the loop. */
 #define RESUMED_A_TURN 256
-/* The time for a name without a resolver_timeout; and the grace of sessions beyond the time-out, to
- * let the question's own failure come first, with the reason. */
+/* The time for a name without a resolver_timeout, and the grace for the question's own failure. */
 #define NAME_TIMEOUT_MS 30000
 #define NAME_GRACE_MS 20
 
@@ -137,7 +135,6 @@ void queue_forget(struct upstream *upstream)
     memory_release(queue->upstreams->memory, queue);
 }
 
-/* Puts a session at the end of a list, with the session's time-out. */
 static void add_waiter(struct queue *queue, struct waiter *waiter, enum wait_reason reason)
 {
     const struct upstream *upstream = queue->upstream;
@@ -191,7 +188,6 @@ static bool may_wait_for_room(const struct choice *choice)
            (queue == NULL || queue->n[WAIT_FOR_ROOM] < upstream->queue);
 }
 
-/* Logs why the session cannot be served. */
 static fb_choice refuse_session(struct choice *choice)
 {
     const struct upstream *upstream = choice->upstream;
@@ -288,7 +284,6 @@ static fb_choice look_at_waiter(struct queue *queue, struct waiter *waiter)
     return FB_CHOICE_NONE;
 }
 
-/* Finds a session to resume; NULL: none. */
 static struct waiter *find_ready(struct queue *queue, fb_choice *status)
 {
     for (int reason = 0; reason < WAIT_REASONS; reason++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Refreshes peers by the table of addresses: on each message of a change, and by a timer while a
- * first answer is missing, because the asking process may be of a different binary. */
+/* Refreshes peers by the table of addresses: on a message, and, while a first answer is missing, by
+ * a timer, because the asking process may be of a different binary. */
 #include "upstream/refresh.h"
 
 #include "base/compiler.h"
@@ -28,7 +28,6 @@ struct refresh {
     struct resolve_set *found;
 };
 
-/* Gives the group's server the addresses; -1 without memory. */
 static int replace_peers(
     struct upstream *upstream, const struct upstream_server *server, const struct resolve_set *set)
 {
@@ -71,22 +70,9 @@ int refresh_replace(struct upstream *upstream, const struct upstream_server *ser
     return 0;
 }
 
-/* Uses the table's addresses, in the server's order and with the server's weights. */
-static int use_addresses(
-    struct upstream *upstream, struct refresh *refresh, struct resolve_set *set)
-{
-    const struct upstream_server *server = refresh->server;
-
-    for (size_t i = 0; i < set->n; i++)
-        if (server->weight != 1)
-            set->list[i].weight = 0;
-    resolve_set_sort(set, server->backup);
-    return refresh_replace(upstream, server, set, &refresh->found);
-}
-
-/* Looks at one name; -1 without memory. */
 static int refresh_name(struct upstream *upstream, struct refresh *refresh, struct resolve_set *set)
 {
+    const struct upstream_server *server = refresh->server;
     const struct zone *zone = upstream->peers->upstreams->addresses;
     uint32_t entry = addresses_find(zone, &refresh->key);
     /* the old entry was perhaps given to a different name */
@@ -94,12 +80,17 @@ static int refresh_name(struct upstream *upstream, struct refresh *refresh, stru
     bool answered = refresh->answered;
 
     CHECK_KIND(refresh, REFRESH_KIND);
-    assert(zone != NULL && refresh->server->target == NULL);
+    assert(zone != NULL && server->target == NULL);
     if (entry == ADDRESSES_NONE)
         return 0;
-    if (addresses_read(zone, entry, &refresh->key, &version, &answered, set) &&
-        use_addresses(upstream, refresh, set) == -1)
-        return -1;
+    if (addresses_read(zone, entry, &refresh->key, &version, &answered, set)) {
+        for (size_t i = 0; i < set->n; i++)
+            if (server->weight != 1) /* goes before the record's */
+                set->list[i].weight = 0;
+        resolve_set_sort(set, server->backup);
+        if (refresh_replace(upstream, server, set, &refresh->found) == -1)
+            return -1;
+    }
     refresh->entry = entry;
     refresh->version = version;
     if (answered && !refresh->answered) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks for names in rounds: a round asks for the SRV records of a server with a `service`, and then
- * for the addresses of every target, or else for the addresses of the server's host alone. A round
- * collects a draft. A failed question keeps the earlier addresses; an absent name keeps none. At the
- * round's end a changed draft replaces the found addresses, and the next round gets its time. */
+/* Asks for names in rounds: for the SRV records of a server with a `service`, and then for the
+ * addresses of every target, or else for the addresses of the host. A round collects a draft, in
+ * force at the end. A failed question keeps the earlier addresses; an absent name keeps none. */
 #include "upstream/resolve.h"
 
 #include "base/log.h"
@@ -126,8 +125,7 @@ static void log_found(struct resolve *resolve, size_t before)
     resolve->logged = NULL;
 }
 
-/* Sets the time of the next round, if any: after a failure a growing time, a quarter by chance; else
- * the answer's time, surely passed, and once a second at most. */
+/* Sets the next round's time, if any: a growing time after a failure; else the answer's time. */
 static void schedule_round(struct resolve *resolve)
 {
     struct upstreams *upstreams = resolve->upstreams;
@@ -396,8 +394,7 @@ static void begin_round(struct resolve *resolve)
         end_round(resolve);
 }
 
-/* Begins with an earlier process's addresses; there is memory, or the addresses are read as
- * none. */
+/* Begins with an earlier process's addresses; without memory with none. */
 static void read_found(struct resolve *resolve)
 {
     struct resolve_set *set = resolve_set_create(memory_of(resolve), NULL);

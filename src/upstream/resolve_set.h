@@ -24,14 +24,13 @@ struct resolve_set {
     struct resolve_found list[];
 };
 
-/* Makes a copy without spare room, or, from NULL, an empty set with room for all addresses taken.
- * NULL without memory. */
+/* Makes a copy without spare room, or (NULL) an empty set with all room; NULL without memory. */
 struct resolve_set *resolve_set_create(const struct memory *memory, const struct resolve_set *from);
 void resolve_set_add(struct resolve_set *set, const struct resolve_found *found);
 /* Adds the missing addresses of a second set. */
 void resolve_set_join(struct resolve_set *set, const struct resolve_set *other);
-/* Sorts the set. Addresses of the lowest priority are primaries, the rest are backups; a server
- * that is a backup itself has no further backups. */
+/* Sorts the set. The lowest priority is of primaries, the rest of backups; a backup server has no
+ * backups. */
 void resolve_set_sort(struct resolve_set *set, bool backup);
 /* Whether two sorted sets are equal; either may be NULL. */
 bool resolve_set_equal(const struct resolve_set *a, const struct resolve_set *b);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the numbers of peers in a zone for the master, without a lock and without trust in memory
- * writable by workers. */
+/* Reads the numbers of peers in a zone for the master, without a lock and without trust. */
 #include "upstream/status.h"
 
 #include "upstream/zone_private.h"
@@ -95,8 +94,7 @@ static uint32_t find_first_entry(const struct upstream_zone_reading *reading, ui
     return from;
 }
 
-/* Returns the servers' keys, by place, and 0 for a server with an earlier server's name; NULL
- * without memory. */
+/* Returns the servers' keys by place, 0 for a repeated name; NULL without memory. */
 static uint64_t *key_servers(const struct upstream *upstream)
 {
     struct keyed *sorted = calloc(upstream->server_n + 1, sizeof(*sorted));
@@ -175,10 +173,10 @@ static void report_server(
     const struct upstream_zone *zone = reader->upstream->zone;
     const struct upstream_zone_reading *reading = zone->reading;
     struct upstream_numbers unused = { .server = server };
+    uint32_t i = find_first_entry(reading, key);
     bool is_used = false;
 
-    for (uint32_t i = find_first_entry(reading, key);
-        i < reading->n && reading->entries[i].key == key; i++) {
+    for (; i < reading->n && reading->entries[i].key == key; i++) {
         const struct upstream_zone_entry *entry = &entries_of(zone)[reading->entries[i].n];
         struct upstream_numbers numbers = { .server = server, .is_used = true };
 

@@ -20,9 +20,9 @@ struct upstream_numbers {
     uint32_t times[3]; /* averages in parts of PEER_TIME_UNIT to the ms; 0: not known */
 };
 
-/* Calls `each` for every peer of the group, in the order of servers, and for a server without any;
- * -1 with errno: ENOTSUP without a zone, ENOMEM. The first group reads the zone in a single pass
- * for all groups, until the reading is forgotten. */
+/* Calls `each` for every peer of the group, by servers, and for a server without any; -1 with
+ * errno: ENOTSUP without a zone, ENOMEM. A single pass reads the zone for all groups, until
+ * forgotten. */
 int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
     void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg);
 /* Forgets which entries the zone has. */

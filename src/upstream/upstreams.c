@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens the groups of a configuration in a worker: makes the peers, and has the names asked for.
- * Closes the groups when no session is left. */
+/* Opens the groups of a configuration in a worker, and closes the groups without sessions. */
 #include "upstream/upstreams.h"
 
 #include "base/log.h"
@@ -13,13 +12,6 @@
 #include "upstream/zone.h"
 
 #include <errno.h>
-
-/* Whether the group is made for an address that never changes. */
-static bool is_plain_group(const struct upstream *upstream)
-{
-    return upstream->is_single && upstream->peers->n == 1 &&
-           STAILQ_FIRST(&upstream->servers)->target != NULL;
-}
 
 int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream)
 {
@@ -35,7 +27,9 @@ int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream)
         return -1;
     if ((upstream->is_of_session ? resolve_open(upstreams, upstream)
                                  : refresh_open(upstreams, upstream)) == 0) {
-        upstream->peers->is_plain = is_plain_group(upstream);
+        /* an address that never changes */
+        upstream->peers->is_plain = upstream->is_single && upstream->peers->n == 1 &&
+                                    STAILQ_FIRST(&upstream->servers)->target != NULL;
         return 0;
     }
     peers_destroy(&upstream->peers);

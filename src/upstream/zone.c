@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes and opens the zones of groups. The header fills its pages: masters publish there the dead
- * workers, and the operator's words. */
+/* Makes and opens the zones of groups, with the operator's words in the header. */
 #include "shm/siphash.h"
 #include "upstream/zone_private.h"
 
@@ -99,7 +98,6 @@ const struct zone_kind upstream_zone_kind = {
     .slot_released = release_slot,
 };
 
-/* Declares one of the two zones. */
 static struct zone *declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
     const char *prefix, const char *name, const void *shape)
 {

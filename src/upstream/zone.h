@@ -70,9 +70,8 @@ extern const struct zone_kind upstream_zone_kind;
 /* Returns the bytes of a zone for so many peers, UPSTREAM_ZONE_ENTRIES at most. */
 uint64_t upstream_zone_size_for(uint64_t peers);
 
-/* Adds the zones of a group's zone to the configuration's. The name must last as long as the arena.
- * NULL with errno: EEXIST, ENAMETOOLONG, EINVAL for an empty name, EOVERFLOW for a size that cannot
- * be, ENOMEM. */
+/* Adds the two zones; the name must last as long as the arena. NULL with errno: EEXIST,
+ * ENAMETOOLONG, EINVAL for an empty name, EOVERFLOW for an impossible size, ENOMEM. */
 struct upstream_zone *upstream_zone_declare(
     struct zones *zones, struct arena *arena, const char *name, uint64_t size);
 
@@ -81,7 +80,6 @@ int upstream_zone_open(struct upstream_zone *zone, const struct memory *memory, 
 /* Closes the zone after the last use; leaves a closed zone alone. */
 void upstream_zone_close(struct upstream_zone *zone, const struct memory *memory);
 
-/* Returns which lock a group has. */
 uint32_t upstream_zone_lock_of(const struct upstream_zone *zone, const char *upstream);
 /* Locks the group against choices by other workers. */
 void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_hold *hold);
@@ -89,27 +87,15 @@ void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_h
 /* The running tries of a peer, of all workers. */
 uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry);
 
-/* Entries, for the lists of peers (zone_entry.c). */
-
-/* Returns the state of a peer new in a list, and *entry, made where there is none; NULL: the zone
- * is full. */
-struct peer_state *upstream_zone_join(struct upstream_zone *zone,
-    const struct upstream_place *place, uint64_t now_ms, uint32_t *entry);
-/* Notes that the peer has left the list. */
-void upstream_zone_unlist(struct upstream_zone *zone, uint32_t entry);
-/* Notes that the peer is gone. */
-void upstream_zone_leave(struct upstream_zone *zone, uint32_t entry);
-
-/* The operator's words about the servers of a group: a place with the word UPSTREAM_AUTO is free for
- * a new server. */
+/* The operator's words about servers: a place with UPSTREAM_AUTO is free for a new server. */
 
 /* Returns a number changed by every word. */
 uint32_t upstream_operators_version(const struct upstream_zone *zone);
-/* Returns the word about the address, or else about the server, and its time: monotonic ms, or 0. */
+/* Returns the word about the address, or else about the server, and its time: monotonic ms, or
+ * 0. */
 enum upstream_operator upstream_operator_said(
     const struct upstream_zone *zone, const struct upstream_place *place, uint64_t *since_ms);
-/* The master: has all workers use a server, by its name or an address, as the operator says, from
- * now on, and over a reload and an upgrade; -1 with errno: ENOTSUP without a zone, ENOSPC where the
- * zone is full. */
+/* The master: has workers use a server, by name or address, as the operator says, also after a
+ * reload and an upgrade; -1 with errno: ENOTSUP without a zone, ENOSPC in a full zone. */
 int upstream_operator_set(const struct upstream *upstream, const char *server,
     enum upstream_operator to, uint64_t now_ms);

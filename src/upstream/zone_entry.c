@@ -3,6 +3,8 @@
  * again. A worker notes the use of an entry in the worker's row before a read of the entry's key,
  * so that no worker gives the entry up meanwhile. */
 
+#include "upstream/zone_entry.h"
+
 #include "shm/siphash.h"
 #include "upstream/zone_private.h"
 
@@ -138,8 +140,7 @@ static uint32_t take_unused(struct upstream_zone *zone)
     return UINT32_MAX;
 }
 
-/* Returns the entry unused for the longest time; UINT32_MAX: there is none, and the same turn does
- * not search again. */
+/* Returns the entry unused for the longest time, searched once a turn; UINT32_MAX: none. */
 static uint32_t find_unused(struct upstream_zone *zone, uint64_t now_ms)
 {
     uint32_t found = take_unused(zone);
@@ -153,8 +154,7 @@ static uint32_t find_unused(struct upstream_zone *zone, uint64_t now_ms)
     return found;
 }
 
-/* Gives the entry to the peer, with a zeroed state; false where another worker does so, or the lock
- * was taken away. */
+/* Gives the peer the entry, zeroed; false after a competitor, or a loss of the lock. */
 static bool make_entry(struct upstream_zone *zone, const struct upstream_place *place,
     const struct entry_key *key, uint32_t i, const struct zone_hold *hold)
 {
@@ -196,8 +196,7 @@ struct joined {
     uint32_t first; /* entry of the first like it */
 };
 
-/* Returns the next number of equal peers before a peer, after `before`: skips the entries of listed
- * peers. */
+/* Returns the next number of equal peers after `before`, without the listed peers. */
 static uint32_t pass_listed(struct upstream_zone *zone, uint32_t first, uint32_t before)
 {
     struct upstream_zone_listed *listed = &zone->listed[first];
@@ -210,7 +209,7 @@ static uint32_t pass_listed(struct upstream_zone *zone, uint32_t first, uint32_t
     return before + 1;
 }
 
-/* Joins the peer's entry with the table locked. */
+/* Joins the peer's entry; the table is locked. */
 static enum outcome join_locked(struct upstream_zone *zone, const struct upstream_place *place,
     uint64_t now_ms, const struct zone_hold *hold, struct joined *joined)
 {
@@ -240,7 +239,6 @@ static enum outcome join_locked(struct upstream_zone *zone, const struct upstrea
     return FULL;
 }
 
-/* Notes that a list has the entry. */
 static void list_entry(struct upstream_zone *zone, const struct joined *joined)
 {
     struct upstream_zone_listed *listed = &zone->listed[joined->entry];

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a group's zone, for the zone's files. The layout follows from the shape alone, and
- * every process has the shape in private memory.
- *
- * Entries are an open hash table: an entry that has had a key always has a key, so that no chain
- * breaks; a new entry may only ever replace an entry. */
+/* The layout of a group's zone, by the shape in private memory. Entries are an open hash table: an
+ * entry that has had a key always has a key, so that no chain breaks; a new entry may only ever
+ * replace an entry. */
 #pragma once
 
 #include "upstream/zone.h"

@@ -6,8 +6,8 @@
  * references and connections are counted; in the end nothing is left. */
 #include "base/compiler.h"
 #include "fuzz/group_workers.h"
-#include "upstream/zone.h"
 #include "upstream/status.h"
+#include "upstream/zone.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * in all workers, at once or spread over a time; all others go on. */
 #include "kit/kit.h"
 #include "upstream/led.h"
-#include "upstream/zone.h"
 #include "upstream/peers.h"
+#include "upstream/zone.h"
 
 #include <stdio.h>
 
