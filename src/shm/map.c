@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads of entries: whole or not at all, and without the lock unless writers keep disturbing. A
  * damaged shard is mended, and the call tried again. */
-#include "base/compiler.h"
 #include "shm/map_private.h"
 
 /* Bytes of a value that cost like a try. */

@@ -89,33 +89,26 @@ bool shm_map_fits(const struct shm_map_shape *made, const struct shm_map_shape *
  * in `capacity` and `memory`, and obey their own. */
 void shm_map_open(
     struct shm_map *map, void *memory, const struct shm_map_shape *shape, struct slot_id id);
-
 /* Copies an entry: OK; ABSENT; TOO_LARGE, with as much of the value as fits. */
 enum shm_map_status shm_map_get(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, struct shm_map_item *item);
-
 /* Sets a key: OK, with the new version unless NULL; FULL; TOO_LARGE. expires_ms 0: never. */
 enum shm_map_status shm_map_set(struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms,
     const void *value, size_t n, uint64_t expires_ms, uint64_t *version);
-
 /* Sets a key of the version `expected`, or (0) without an entry; else CHANGED. */
 enum shm_map_status shm_map_replace(struct shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, uint64_t expected, const void *value, size_t n, uint64_t expires_ms,
     uint64_t *version);
-
 /* Adds to an int64_t in the machine's byte order (absent: 0), and keeps the expiry: OK, with the
  * sum unless NULL; FULL; TOO_LARGE; NOT_A_NUMBER. */
 enum shm_map_status shm_map_add(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, int64_t by, int64_t *sum);
-
 /* Deletes a key: OK; ABSENT. */
 enum shm_map_status shm_map_delete(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms);
-
 /* Deletes a key if the entry's version is `expected`, never 0: OK; ABSENT; CHANGED. */
 enum shm_map_status shm_map_remove(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected);
-
 /* Appends to a value, or sets an absent key: OK; FULL; TOO_LARGE, beyond value_max. */
 enum shm_map_status shm_map_append(struct shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms);
@@ -132,7 +125,6 @@ struct shm_map_cursor {
  * is changed meanwhile. `key`, with room, gets the key. */
 enum shm_map_status shm_map_next(struct shm_map *map, struct shm_map_cursor *cursor,
     uint64_t now_ms, struct shm_map_item *key, struct shm_map_item *item);
-
 /* Gives expired entries back, and checks the shards not yet checked by this process. */
 void shm_map_sweep(struct shm_map *map, uint64_t now_ms);
 /* Sweeps at most so many shards, from *next on, and moves *next; waits for no lock. */

@@ -9,9 +9,7 @@
 #include "shm/map_private.h"
 #include "shm/segment.h"
 
-#include <assert.h>
 #include <bsd/stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A shard costs a spare entry: a small map has few. */

@@ -5,10 +5,6 @@
 #include "shm/map_log.h"
 
 #include "shm/map_private.h"
-#include "shm/siphash.h"
-
-#include <assert.h>
-#include <string.h>
 
 #define MAGIC 0x66626c67u
 #define REVISION 2u

@@ -14,8 +14,6 @@ enum shm_map_change {
     SHM_MAP_WAS_EXPIRED,
 };
 
-struct shm_map_log; /* the memory */
-
 /* A reader's place. */
 struct shm_map_reader {
     uint64_t positions[64]; /* read up to here in the shards' rings */
@@ -34,7 +32,6 @@ extern const struct zone_kind shm_map_log_kind;
 
 /* Logs the handle's writes in the memory of a log's zone; NULL: ends the logging. */
 void shm_map_log_open(struct shm_map *map, void *memory);
-
 /* Begins to read behind the latest change. */
 void shm_map_log_begin(struct shm_map *map, struct shm_map_reader *reader);
 /* Reads the next change; false when there is none. The room has key_max bytes. */
@@ -43,7 +40,6 @@ bool shm_map_log_next(
 /* Looks now and then for unlogged changes, and repairs after deaths: the next read tells of a
  * loss. */
 void shm_map_log_audit(struct shm_map *map, struct shm_map_reader *reader);
-
 /* Asks for a bell: the next writer takes the wish, and rings. */
 void shm_map_log_wish(struct shm_map *map, uint32_t slot);
 /* Takes the wishes of 64 slots, from 64 * i on; a bit for each. */

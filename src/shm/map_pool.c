@@ -6,7 +6,6 @@
  * Maps with `memory` have pages, too. A shard's pages are added before the sum of all shards is
  * compared, so that two simultaneous writers never exceed the limit: in doubt both find the map
  * full. A repair counts anew. */
-#include "base/compiler.h"
 #include "os/memory.h"
 #include "shm/map_private.h"
 

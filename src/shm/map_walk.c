@@ -3,7 +3,6 @@
  * of their keys' hashes in which the chains follow one another: a change of other keys moves none,
  * and a new state of a key takes the place of the old one. So a cursor is the last key's place in
  * the order, and never stands in anybody's way. */
-#include "base/compiler.h"
 #include "shm/map_private.h"
 
 /* Empty buckets a call; then the call returns MORE. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes of entries, done by one store of a link; each store before leaves a state known to
  * repairs. A damaged shard is emptied, and the call tried again; a full map is swept first. */
-#include "base/compiler.h"
 #include "shm/map_log.h"
 #include "shm/map_private.h"
 

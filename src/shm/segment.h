@@ -26,7 +26,6 @@ struct segment_part {
 size_t segment_page(void);
 /* Rounds a size up to whole pages; 0 on an overflow. */
 size_t segment_pages(size_t size);
-
 /* Checks, with nothing made, a segment's size, and all bytes to be mapped; -1 with errno EFBIG. */
 int segment_check(size_t size, size_t all);
 
@@ -41,10 +40,8 @@ const char *segment_adopt(struct segment *segment, int fd);
 /* A forked child: maps the segment, with the parts writable, and closes the descriptor. */
 const char *segment_enter(
     struct segment *segment, const struct segment_part *parts, unsigned part_n);
-
 /* A forked child: maps the whole segment writable, and keeps the descriptor. */
 const char *segment_enter_whole(struct segment *segment);
-
 /* Creates unsealed memory for children to inherit: of a process without workers. */
 int segment_create_private(struct segment *segment, size_t size);
 /* Whether a forked child that replaces this process inherits the mapping. -1 with errno. */

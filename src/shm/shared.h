@@ -6,7 +6,6 @@
 #pragma once
 
 #include "shm/segment.h"
-#include "shm/slot.h"
 #include "shm/zone_lock.h"
 
 /* The first pages, published by the master, which itself trusts only its records. */
@@ -63,10 +62,8 @@ struct shared {
  * errno. */
 struct shared *shared_create(bool is_single);
 void shared_destroy(struct shared **shared);
-
 /* A forked child: maps the memory for the worker of the slot; NULL, or the failed call's name. */
 const char *shared_enter(struct shared *shared, struct slot_id id);
-
 /* Sets the half of the slot numbers and the first serial, before the first slot is acquired. A slot
  * and serial that a zone, older than the master, remembers must never name another worker. */
 void shared_begin(struct shared *shared, uint32_t half, uint32_t serial);
@@ -93,12 +90,10 @@ static inline struct slot *shared_slot_at(const struct shared *shared, uint32_t 
 
 /* Sums the counters of the living workers and the dead. */
 void shared_totals(struct shared *shared, uint64_t totals[COUNTERS]);
-
 /* Notes the chain of a connection, not 0, by a key known to both ends, for readers of the tag. */
 void shared_put_chain(
     struct chains *chains, uint64_t key, uint16_t tag, uint32_t chain, uint64_t now_ms);
 /* Returns and forgets the chain of a connection; 0: unknown. */
 uint32_t shared_take_chain(struct chains *chains, uint64_t key, uint16_t tag, uint64_t now_ms);
-
 /* Asserts invariants of memory without writing workers: in tests, and without a master. */
 void shared_check(struct shared *shared);

@@ -7,11 +7,7 @@
 
 #include "shm/heartbeat.h"
 
-#include <assert.h>
 #include <stdalign.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #define SLOT_MAX 1024 /* slots of a master process */
 /* halves of the slot numbers: an upgrade has two master processes */

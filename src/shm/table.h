@@ -190,7 +190,6 @@ enum table_visit {
  * damage. A visit that takes long adds to the place's cost. */
 enum table_step table_walk(struct table *table, uint32_t shard,
     enum table_visit (*visit)(struct table_place *at, void *arg), void *arg);
-
 /* The master: a worker is about to have the slot. */
 void table_worker_begins(struct table_workers *workers, struct slot_id id);
 /* The master: the slot's worker has died; false: none, or noted before. */

@@ -9,7 +9,6 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "shm/segment.h"
 #include "shm/shared.h"
 
 #include <bsd/sys/queue.h>
@@ -62,25 +61,20 @@ struct zone {
 };
 
 STAILQ_HEAD(zones, zone);
-
 void zones_init(struct zones *zones);
 struct zone *zones_find(const struct zones *zones, const char *name);
-
 /* Adds a zone, closed. The shape is the caller's, and must last as long as the arena; the name is
  * copied. NULL with errno: EINVAL for an empty name, ENAMETOOLONG, EEXIST, EOVERFLOW for a shape
  * that cannot be, EFBIG for one that no process could open beside the other zones, ENOMEM. */
 struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
     const char *name, uint32_t version, const void *shape);
-
 /* Adds an open zone with untrusted memory of another process, and takes ownership of fd; -1 with
  * errno, and without, for anything but a zone. */
 int zones_adopt(struct zones *zones, struct arena *arena, int fd);
-
 /* Opens every zone, with the memory of a fitting zone of `old`, or NULL; -1 after an emerg line. */
 int zones_open(struct zones *zones, const struct zones *old, struct log *log);
 /* Closes the open zones. */
 void zones_close(struct zones *zones);
-
 /* A forked child: maps the zones for the slot's worker, closes descriptors; -1 after an emerg
  * line. */
 int zones_enter(struct zones *zones, struct slot_id id, struct log *log);
@@ -90,11 +84,9 @@ int zones_enter_helper(struct zones *zones, struct log *log);
 int zones_set_inherited(const struct zones *zones, bool inherited);
 /* A forked child: closes the descriptors of unused zones. */
 void zones_forget(struct zones *zones);
-
 /* Called by the master before it forks a slot's worker. */
 void zones_slot_acquired(struct zones *zones, struct slot_id id);
 /* Called by the master when a slot's worker has died. Serial 0: of another master, unknown. */
 void zones_slot_released(struct zones *zones, struct slot_id id);
-
 /* Returns the kind's part of the memory, which begins a page; NULL unless open. */
 void *zone_memory(const struct zone *zone);

@@ -9,7 +9,6 @@
 
 #include "base/compiler.h"
 
-#include <assert.h>
 #include <time.h>
 
 #define SPINS 200

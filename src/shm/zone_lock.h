@@ -12,11 +12,7 @@
 
 #include "shm/slot.h"
 
-#include <assert.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define ZONE_LOAD(object) atomic_load_explicit(&(object), memory_order_acquire)
 #define ZONE_STORE(object, value) atomic_store_explicit(&(object), (value), memory_order_release)
