@@ -67,13 +67,10 @@ struct addresses_table {
 
 /* Adds the zone of the addresses to the configuration's; NULL with errno. */
 struct zone *addresses_declare(struct zones *zones, struct arena *arena);
-
 struct addresses_key addresses_key_of(
     const struct upstream *upstream, const struct upstream_server *server);
-
 /* Writes the name to ask for, of the host or the service; "": too long. */
 const char *addresses_question(const struct upstream_server *server, char text[MESSAGE_NAME]);
-
 /* Changes whenever addresses do, or a first question about a name has ended. */
 uint32_t addresses_changes(const struct zone *zone);
 /* Returns the entry, or ADDRESSES_NONE. */

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "upstream/choice.h"
-#include "upstream/peers.h"
 
 struct balancer {
     const char *name;

@@ -3,7 +3,6 @@
 #include "upstream/choice.h"
 
 #include "base/compiler.h"
-#include "base/memory.h"
 #include "upstream/balancer.h"
 #include "upstream/zone.h"
 

@@ -9,14 +9,10 @@
 #include "upstream/peers.h"
 #include "upstream/upstreams.h"
 
-#include <forkbeard/balancer.h>
-
 #define CHOICE_KIND 0xc5u
 
 /* A time that is not known. */
 #define CHOICE_NO_TIME UINT32_MAX
-
-struct waiter;
 
 /* A session waits for the address of a name, or for room in the group's `queue`. */
 enum wait_reason { WAIT_FOR_NAME, WAIT_FOR_ROOM, WAIT_REASONS };

@@ -5,8 +5,6 @@
 
 #include "upstream/upstreams.h"
 
-struct peer;
-
 enum drop_found {
     DROP_NONE, /* no try is watched */
     DROP_WATCHED,

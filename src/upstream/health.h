@@ -23,7 +23,6 @@
 
 #define PROBE_KIND KIND('P', 'r', 'o', 'b')
 
-struct match;
 struct peer;
 struct peers;
 

@@ -70,10 +70,10 @@ static void apply_operator(const struct peers *peers, struct peer *peer)
 }
 
 static struct peer *create_peer(const struct peers *peers, const struct upstream_server *server,
-    const struct peer_address *address)
+    const struct fb_target *target, const struct resolve_found *found)
 {
     struct peer *peer = memory_alloc(peers->upstreams->memory, sizeof(*peer));
-    uint32_t weight = address->weight != 0 ? address->weight : server->weight;
+    uint32_t weight = found->weight != 0 ? found->weight : server->weight;
 
     assert(weight > 0);
     if (peer == NULL)
@@ -83,9 +83,9 @@ static struct peer *create_peer(const struct peers *peers, const struct upstream
     peer->refs = 1;
     peer->index = NO_INDEX;
     peer->weight = weight < PEER_WEIGHT_MOST ? weight : PEER_WEIGHT_MOST;
-    peer->backup = server->backup || address->backup;
+    peer->backup = server->backup || found->backup;
     peer->server = server;
-    peer->target = address->target;
+    peer->target = *target;
     peer->state = &peer->own_state;
     peer->conns = &peer->own_conns;
     if (peers->upstream->zone != NULL)
@@ -179,88 +179,78 @@ void peers_destroy(struct peers **where)
 /* A list in the making. */
 struct new_list {
     const struct upstream_server *server; /* gets new addresses; NULL: all get their own */
-    const struct peer_address *addresses;
-    unsigned address_n;
+    const struct resolve_found *addresses;
+    size_t address_n;
     struct peer **list;
     unsigned n;
     unsigned old; /* the next of the list before */
 };
 
-/* Returns the server's peer of the address, unless already kept for an equal address. */
-static struct peer *find_peer(const struct peers *peers, const struct upstream_server *server,
-    const struct peer_address *address)
+/* Adds the server's peer of the address, kept or created, if it is of the tier; -1 without memory. */
+static int add_peer(struct peers *peers, struct new_list *made,
+    const struct upstream_server *server, const struct resolve_found *found, bool backup)
 {
-    for (unsigned i = 0; i < peers->n; i++) {
-        struct peer *peer = peers->list[i];
+    struct fb_target target = { .address = found->address };
+    struct peer *peer = NULL;
 
-        if (peer->server == server && !peer->is_kept &&
-            peer->backup == (server->backup || address->backup) &&
-            strcmp(peer->target.text, address->target.text) == 0)
-            return peer;
-    }
-    return NULL;
-}
-
-/* Adds the server's peer of the address, kept or created, if it is of the tier; -1 without
- * memory. */
-static int add_peer(struct peers *peers, struct new_list *new, const struct upstream_server *server,
-    const struct peer_address *address, bool backup)
-{
-    struct peer *peer;
-
-    if ((server->backup || address->backup) != backup)
+    if ((server->backup || found->backup) != backup)
         return 0;
-    peer = find_peer(peers, server, address);
+    if (made->server == NULL)
+        target = *server->target;
+    else
+        address_format(&found->address, true, target.text);
+    for (unsigned i = 0; i < peers->n && peer == NULL; i++)
+        if (peers->list[i]->server == server && !peers->list[i]->is_kept &&
+            peers->list[i]->backup == backup &&
+            strcmp(peers->list[i]->target.text, target.text) == 0)
+            peer = peers->list[i];
     if (peer != NULL)
         peer->is_kept = true;
-    else if ((peer = create_peer(peers, server, address)) == NULL)
+    else if ((peer = create_peer(peers, server, &target, found)) == NULL)
         return -1;
-    new->list[new->n++] = peer;
+    made->list[made->n++] = peer;
     return 0;
 }
 
 /* Adds the peers of a tier, in the order of servers; -1 without memory. */
-static int add_tier(struct peers *peers, struct new_list *new, bool backup)
+static int add_tier(struct peers *peers, struct new_list *made, bool backup)
 {
     const struct upstream_server *server;
 
     STAILQ_FOREACH (server, &peers->upstream->servers, link) {
-        while (new->old < peers->n && peers->list[new->old]->server == server &&
-               peers->list[new->old]->backup == backup) {
-            if (server != new->server)
-                new->list[new->n++] = peers->list[new->old];
-            new->old++;
+        while (made->old < peers->n && peers->list[made->old]->server == server &&
+               peers->list[made->old]->backup == backup) {
+            if (server != made->server)
+                made->list[made->n++] = peers->list[made->old];
+            made->old++;
         }
-        if (new->server == NULL && server->target != NULL) {
-            const struct peer_address own = { .target = *server->target };
-
-            if (add_peer(peers, new, server, &own, backup) == -1)
-                return -1;
-        }
-        for (unsigned i = 0; server == new->server &&i < new->address_n; i++)
-            if (add_peer(peers, new, server, &new->addresses[i], backup) == -1)
+        if (made->server == NULL && server->target != NULL &&
+            add_peer(peers, made, server, &(struct resolve_found) { .weight = 0 }, backup) == -1)
+            return -1;
+        for (size_t i = 0; server == made->server && i < made->address_n; i++)
+            if (add_peer(peers, made, server, &made->addresses[i], backup) == -1)
                 return -1;
     }
     return 0;
 }
 
 /* Gives new peers a free index, and the version of the new list. */
-static void number_new(const struct peers *peers, const struct new_list *new, bool *used)
+static void number_new(const struct peers *peers, const struct new_list *made, bool *used)
 {
     unsigned next = 0;
 
-    memset(used, 0, new->n * sizeof(*used));
-    for (unsigned i = 0; i < new->n; i++)
-        if (new->list[i]->index < new->n)
-            used[new->list[i]->index] = true;
-    for (unsigned i = 0; i < new->n; i++) {
-        struct peer *peer = new->list[i];
+    memset(used, 0, made->n * sizeof(*used));
+    for (unsigned i = 0; i < made->n; i++)
+        if (made->list[i]->index < made->n)
+            used[made->list[i]->index] = true;
+    for (unsigned i = 0; i < made->n; i++) {
+        struct peer *peer = made->list[i];
 
         if (peer->index != NO_INDEX)
             continue;
         while (used[next])
             next++;
-        assert(next < new->n);
+        assert(next < made->n);
         peer->index = next++;
         peer->born = peers->version + 1;
     }
@@ -268,34 +258,34 @@ static void number_new(const struct peers *peers, const struct new_list *new, bo
 
 /* Puts a list in force where the server, or all (NULL), has the addresses; -1 without memory. */
 static int replace_list(struct peers *peers, const struct upstream_server *server,
-    const struct peer_address *addresses, unsigned n)
+    const struct resolve_found *addresses, size_t n)
 {
     const struct memory *memory = peers->upstreams->memory;
-    struct new_list new = { .server = server, .addresses = addresses, .address_n = n };
+    struct new_list made = { .server = server, .addresses = addresses, .address_n = n };
     bool *used = memory_alloc(memory, (peers->n + n + 1) * sizeof(*used)), ok;
 
-    new.list = memory_alloc(memory, (peers->n + n + 1) * sizeof(*new.list));
-    ok = used != NULL && new.list != NULL &&add_tier(peers, &new, false) == 0 &&
-         add_tier(peers, &new, true) == 0;
-    assert(!ok || (new.old == peers->n &&new.n <= peers->n + n));
+    made.list = memory_alloc(memory, (peers->n + n + 1) * sizeof(*made.list));
+    ok = used != NULL && made.list != NULL && add_tier(peers, &made, false) == 0 &&
+         add_tier(peers, &made, true) == 0;
+    assert(!ok || (made.old == peers->n && made.n <= peers->n + n));
     if (ok) {
-        number_new(peers, &new, used);
+        number_new(peers, &made, used);
         forget_list(peers);
     }
     for (unsigned i = 0; ok && i < peers->n; i++)
         if (peers->list[i]->server == server && !peers->list[i]->is_kept)
             unlist_peer(peers, peers->list[i]);
-    for (unsigned i = 0; i < new.n; i++) {
-        new.list[i]->is_kept = false;
-        if (new.list[i]->index == NO_INDEX) /* the list is given up */
-            unlist_peer(peers, new.list[i]);
+    for (unsigned i = 0; i < made.n; i++) {
+        made.list[i]->is_kept = false;
+        if (made.list[i]->index == NO_INDEX) /* the list is given up */
+            unlist_peer(peers, made.list[i]);
     }
     memory_release(memory, used);
-    memory_release(memory, ok ? peers->list : new.list);
+    memory_release(memory, ok ? peers->list : made.list);
     if (!ok)
         return -1;
-    peers->list = new.list;
-    peers->n = new.n;
+    peers->list = made.list;
+    peers->n = made.n;
     peers->version++;
     note_list(peers);
     return 0;
@@ -318,7 +308,7 @@ struct peers *peers_create(struct upstreams *upstreams, struct upstream *upstrea
 }
 
 int peers_replace(struct peers *peers, const struct upstream_server *server,
-    const struct peer_address *addresses, unsigned n)
+    const struct resolve_found *addresses, size_t n)
 {
     CHECK_KIND(peers, PEERS_KIND);
     assert(server != NULL && (addresses != NULL || n == 0));

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "upstream/health.h"
+#include "upstream/resolve_set.h"
 
 #include <bsd/sys/queue.h>
 #include <stdatomic.h>
@@ -113,25 +114,17 @@ struct peers {
     void *cache;            /* the balancer's, freed by forget() */
 };
 
-/* An address that a name stands for. */
-struct peer_address {
-    struct fb_target target;
-    uint32_t weight; /* 0: the server's */
-    bool backup;     /* true for all of a backup server */
-};
-
 /* Makes the peers of the group's addresses; NULL without memory. */
 struct peers *peers_create(struct upstreams *upstreams, struct upstream *upstream);
 /* No try runs. */
 void peers_destroy(struct peers **peers);
 /* Gives a server new addresses, copied; -1 without memory. Equal addresses get separate peers. */
 int peers_replace(struct peers *peers, const struct upstream_server *server,
-    const struct peer_address *addresses, unsigned n);
+    const struct resolve_found *addresses, size_t n);
 /* Applies the operator's words since the last call; the group has a zone. */
 void peers_apply_operator(struct peers *peers);
 /* Notes what checks say of a peer. */
 void peers_set_health(struct peers *peers, struct peer *peer, enum peer_health health);
-
 void peer_free(struct peers *peers, struct peer *peer);
 /* Gives up a reference. */
 static inline void peer_release(struct peers *peers, struct peer *peer)

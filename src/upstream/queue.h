@@ -12,7 +12,6 @@
 fb_choice queue_choose(struct choice *choice);
 /* Ends a try as choice_end() does, perhaps with room for waiting sessions; or ends the wait. */
 void queue_end(struct choice *choice, fb_try_end how);
-
 /* Looks soon at the waiting sessions: the group's names or servers have changed. */
 void queue_wake(struct upstream *upstream);
 /* Opens the queue of a worker; -1 after an emerg line. */

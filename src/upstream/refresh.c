@@ -28,27 +28,6 @@ struct refresh {
     struct resolve_set *found;
 };
 
-static int replace_peers(
-    struct upstream *upstream, const struct upstream_server *server, const struct resolve_set *set)
-{
-    const struct memory *memory = upstream->peers->upstreams->memory;
-    struct peer_address *all = memory_alloc(memory, (set->n + 1) * sizeof(*all));
-    int result;
-
-    if (all == NULL)
-        return -1;
-    for (size_t i = 0; i < set->n; i++) {
-        const struct resolve_found *found = &set->list[i];
-
-        all[i] = (struct peer_address) { .weight = found->weight, .backup = found->backup };
-        all[i].target.address = found->address;
-        address_format(&found->address, true, all[i].target.text);
-    }
-    result = peers_replace(upstream->peers, server, all, (unsigned)set->n);
-    memory_release(memory, all);
-    return result;
-}
-
 int refresh_replace(struct upstream *upstream, const struct upstream_server *server,
     const struct resolve_set *set, struct resolve_set **found)
 {
@@ -61,7 +40,7 @@ int refresh_replace(struct upstream *upstream, const struct upstream_server *ser
     copy = resolve_set_create(memory, set);
     if (copy == NULL)
         return -1;
-    if (replace_peers(upstream, server, copy) == -1) {
+    if (peers_replace(upstream->peers, server, copy->list, copy->n) == -1) {
         memory_release(memory, copy);
         return -1;
     }

@@ -12,17 +12,6 @@
 
 #include <bsd/sys/queue.h>
 
-struct balancer;
-struct conf_word;
-struct refresh;
-struct named_upstreams;
-struct peers;
-struct queue;
-struct resolve;
-struct template;
-struct upstream_check;
-struct upstream_zone;
-
 #define UPSTREAM_KIND KIND('U', 'p', 's', 't')
 
 /* A `server` of a group. */

@@ -4,8 +4,6 @@
 
 #include "base/log.h"
 #include "upstream/addresses.h"
-#include "upstream/health.h"
-#include "upstream/peers.h"
 #include "upstream/queue.h"
 #include "upstream/refresh.h"
 #include "upstream/resolve.h"

@@ -10,9 +10,7 @@
 
 #include <forkbeard/balancer.h>
 
-struct addresses_writer;
 struct choice;
-struct health_probe;
 struct peer;
 
 struct upstreams {

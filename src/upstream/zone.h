@@ -69,21 +69,17 @@ extern const struct zone_kind upstream_zone_kind;
 
 /* Returns the bytes of a zone for so many peers, UPSTREAM_ZONE_ENTRIES at most. */
 uint64_t upstream_zone_size_for(uint64_t peers);
-
 /* Adds the two zones; the name must last as long as the arena. NULL with errno: EEXIST,
  * ENAMETOOLONG, EINVAL for an empty name, EOVERFLOW for an impossible size, ENOMEM. */
 struct upstream_zone *upstream_zone_declare(
     struct zones *zones, struct arena *arena, const char *name, uint64_t size);
-
 /* For a worker in this slot: opens the zone, whose memory is open; -1 without memory. */
 int upstream_zone_open(struct upstream_zone *zone, const struct memory *memory, struct slot_id id);
 /* Closes the zone after the last use; leaves a closed zone alone. */
 void upstream_zone_close(struct upstream_zone *zone, const struct memory *memory);
-
 uint32_t upstream_zone_lock_of(const struct upstream_zone *zone, const char *upstream);
 /* Locks the group against choices by other workers. */
 void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_hold *hold);
-
 /* The running tries of a peer, of all workers. */
 uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry);
 

@@ -20,33 +20,19 @@ struct entry_key {
     uint64_t words[2];
 };
 
-/* Hashed parts of a place's peer keys, per word. */
-struct place_hash {
-    uint64_t parts[2][3];
-};
-
-static struct place_hash hash_place(
-    const struct upstream_zone *zone, const struct upstream_place *place)
-{
-    struct place_hash hash;
-
-    for (unsigned i = 0; i < 2; i++) {
-        hash.parts[i][0] = upstream_zone_hash(zone->header, i, place->upstream);
-        hash.parts[i][1] = upstream_zone_hash(zone->header, i, place->server);
-        hash.parts[i][2] = upstream_zone_hash(zone->header, i, place->address);
-    }
-    return hash;
-}
-
 /* Returns the key of a peer after `before` equal peers in its list. */
-static struct entry_key key_of(
-    const struct upstream_zone *zone, const struct place_hash *hash, uint64_t before)
+static struct entry_key key_of_peer(
+    const struct upstream_zone *zone, const struct upstream_place *place, uint64_t before)
 {
     struct entry_key key;
 
     for (unsigned i = 0; i < 2; i++) {
-        const uint64_t parts[] = { hash->parts[i][0], hash->parts[i][1], hash->parts[i][2],
-            before };
+        const uint64_t parts[] = {
+            upstream_zone_hash(zone->header, i, place->upstream),
+            upstream_zone_hash(zone->header, i, place->server),
+            upstream_zone_hash(zone->header, i, place->address),
+            before,
+        };
 
         key.words[i] = siphash(zone->header->seed[i], parts, sizeof(parts));
     }
@@ -73,14 +59,14 @@ static uint32_t uses_of(const struct upstream_zone *zone, uint32_t i)
 }
 
 /* Whether any worker uses the entry. Private memory tells of this worker's use. */
-static bool is_used(const struct upstream_zone *zone, uint32_t i)
+static bool is_entry_used(const struct upstream_zone *zone, uint32_t i)
 {
     return zone->listed[i].is_listed || upstream_zone_uses(PEER_LOAD(zone->row[i])) > 0 ||
            uses_of(zone, i) > 0;
 }
 
 /* Finds the entry of the key: true; else *free is a never used entry, or UINT32_MAX. */
-static bool find_entry(
+static bool find_peer_entry(
     struct upstream_zone *zone, const struct entry_key *key, uint32_t *found, uint32_t *free)
 {
     uint32_t at = (uint32_t)(key->words[0] % zone->n);
@@ -94,7 +80,7 @@ static bool find_entry(
         zone->looked_at++;
         if (has_key(entry, key))
             return true;
-        if (ZONE_LOAD(entry->key[0]) == 0 && !is_used(zone, at)) {
+        if (ZONE_LOAD(entry->key[0]) == 0 && !is_entry_used(zone, at)) {
             *free = at;
             return false;
         }
@@ -118,7 +104,7 @@ static void note_unused(struct upstream_zone *zone)
     zone->unused_n = 0;
     zone->looked_at += zone->n;
     for (uint32_t i = 0; i < zone->n; i++)
-        if (!is_used(zone, i))
+        if (!is_entry_used(zone, i))
             zone->unused[zone->unused_n++] = (struct upstream_zone_unused) {
                 .used_ms = ZONE_LOAD(zone->entries[i].used_ms),
                 .entry = i,
@@ -134,7 +120,7 @@ static uint32_t take_unused(struct upstream_zone *zone)
 
         assert(unused->entry < zone->n);
         if (ZONE_LOAD(zone->entries[unused->entry].used_ms) == unused->used_ms &&
-            !is_used(zone, unused->entry))
+            !is_entry_used(zone, unused->entry))
             return unused->entry;
     }
     return UINT32_MAX;
@@ -188,8 +174,6 @@ static bool join_entry(struct upstream_zone *zone, const struct entry_key *key, 
     return false;
 }
 
-enum outcome { JOINED, FULL, AGAIN };
-
 /* A joined entry, and how many equal peers precede the peer. */
 struct joined {
     uint32_t entry, before;
@@ -209,16 +193,14 @@ static uint32_t pass_listed(struct upstream_zone *zone, uint32_t first, uint32_t
     return before + 1;
 }
 
-/* Joins the peer's entry; the table is locked. */
-static enum outcome join_locked(struct upstream_zone *zone, const struct upstream_place *place,
+/* Joins the peer's entry, with the table locked: OK; NONE: the zone is full; FAILED. */
+static enum table_step join_locked(struct upstream_zone *zone, const struct upstream_place *place,
     uint64_t now_ms, const struct zone_hold *hold, struct joined *joined)
 {
-    const struct place_hash hash = hash_place(zone, place);
-
     for (uint32_t before = 0; before < zone->n;) {
-        struct entry_key key = key_of(zone, &hash, before);
+        struct entry_key key = key_of_peer(zone, place, before);
         uint32_t free;
-        bool found = find_entry(zone, &key, &joined->entry, &free);
+        bool found = find_peer_entry(zone, &key, &joined->entry, &free);
 
         if (before == 0)
             joined->first = joined->entry;
@@ -228,15 +210,15 @@ static enum outcome join_locked(struct upstream_zone *zone, const struct upstrea
             continue;
         }
         if (found)
-            return join_entry(zone, &key, joined->entry) ? JOINED : AGAIN;
+            return join_entry(zone, &key, joined->entry) ? TABLE_OK : TABLE_FAILED;
         joined->entry = free != UINT32_MAX ? free : find_unused(zone, now_ms);
         if (joined->entry == UINT32_MAX)
-            return FULL;
+            return TABLE_NONE;
         if (before == 0)
             joined->first = joined->entry;
-        return make_entry(zone, place, &key, joined->entry, hold) ? JOINED : AGAIN;
+        return make_entry(zone, place, &key, joined->entry, hold) ? TABLE_OK : TABLE_FAILED;
     }
-    return FULL;
+    return TABLE_NONE;
 }
 
 static void list_entry(struct upstream_zone *zone, const struct joined *joined)
@@ -263,21 +245,21 @@ struct peer_state *upstream_zone_join(struct upstream_zone *zone,
     assert(zone->header != NULL);
     for (int tries = 0; tries < TRIES; tries++) {
         struct zone_hold hold = { .lock = NULL };
-        enum outcome outcome;
+        enum table_step joining;
         bool held;
 
         upstream_zone_lock(zone, UPSTREAM_ZONE_TABLE, &hold);
-        outcome = join_locked(zone, place, now_ms, &hold, &joined);
+        joining = join_locked(zone, place, now_ms, &hold, &joined);
         held = zone_lock_release(&hold);
-        if (held && outcome == FULL)
+        if (held && joining == TABLE_NONE)
             return NULL;
-        if (held && outcome == JOINED) {
+        if (held && joining == TABLE_OK) {
             list_entry(zone, &joined);
             *entry = joined.entry;
             ZONE_STORE(zone->entries[*entry].used_ms, now_ms);
             return &zone->entries[*entry].state;
         }
-        if (outcome == JOINED)
+        if (joining == TABLE_OK)
             use_entry(zone, joined.entry, -1);
     }
     return NULL;

@@ -47,7 +47,6 @@ struct upstream_zone_layout {
 };
 
 struct upstream_zone_layout upstream_zone_layout(const struct upstream_zone_shape *shape);
-
 /* Returns the key of a server's names; never 0. */
 uint64_t upstream_zone_server_key(
     const struct upstream_zone_header *header, const char *upstream, const char *server);

@@ -60,13 +60,13 @@ static void replace(struct worker *worker)
 {
     struct input *in = worker->scene->in;
     unsigned server = next_byte(in) % SERVERS, n = next_byte(in) % (ADDRESSES + 1);
-    struct peer_address addresses[ADDRESSES];
+    struct resolve_found addresses[ADDRESSES];
 
     for (unsigned i = 0; i < n; i++) {
         uint8_t what = next_byte(in);
 
-        addresses[i] = (struct peer_address) {
-            .target = worker->scene->targets[server * ADDRESSES + what % ADDRESSES],
+        addresses[i] = (struct resolve_found) {
+            .address = worker->scene->targets[server * ADDRESSES + what % ADDRESSES].address,
             .weight = what / 8 % 3,
             .backup = worker->servers[server].backup || (what > 128 && worker->scene->balancer > 1),
         };

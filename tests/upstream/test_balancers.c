@@ -183,13 +183,15 @@ START_TEST(addresses_of_a_name_share_its_keys)
 {
     struct group *group = create_hashed((const uint32_t[]) { 1, 1, 0 }, true);
     char before[SESSIONS + 1], after[SESSIONS + 1], text[24];
-    struct peer_address addresses[3];
+    struct resolve_found addresses[3];
+    struct fb_target target;
     unsigned hosts[256] = { 0 };
 
     memset(addresses, 0, sizeof(addresses));
     for (unsigned i = 0; i < 3; i++) {
         snprintf(text, sizeof(text), "127.0.0.%u:80", 2 + i);
-        ck_assert_ptr_null(target_parse(text, false, &addresses[i].target));
+        ck_assert_ptr_null(target_parse(text, false, &target));
+        addresses[i].address = target.address;
     }
     group_open(group);
     choose_all(group, before, hosts);

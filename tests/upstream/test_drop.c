@@ -189,9 +189,11 @@ END_TEST
 static void set_address(fb_test *test, const char *text)
 {
     struct upstream *upstream = group_of(test);
-    struct peer_address address = { .weight = 1 };
+    struct resolve_found address = { .weight = 1 };
+    struct fb_target target;
 
-    ck_assert_ptr_null(target_parse(text, false, &address.target));
+    ck_assert_ptr_null(target_parse(text, false, &target));
+    address.address = target.address;
     ck_assert_int_eq(
         peers_replace(upstream->peers, STAILQ_FIRST(&upstream->servers), &address, 1), 0);
 }

@@ -212,7 +212,8 @@ static void say_off(
 
 START_TEST(operator_can_speak_of_an_address)
 {
-    struct peer_address addresses[2] = { { .weight = 0 } };
+    struct resolve_found addresses[2] = { { .weight = 0 } };
+    struct fb_target target;
     struct seen seen = { .n = 0 };
     struct upstream upstream;
     struct zoned_worker a;
@@ -225,9 +226,10 @@ START_TEST(operator_can_speak_of_an_address)
     a.group->servers[0].target = NULL;
     group_add(a.group, 1);
     group_open(a.group);
-    for (unsigned i = 0; i < 2; i++)
-        ck_assert_ptr_null(
-            target_parse(i == 0 ? "127.0.1.1:80" : "127.0.1.2:80", false, &addresses[i].target));
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_ptr_null(target_parse(i == 0 ? "127.0.1.1:80" : "127.0.1.2:80", false, &target));
+        addresses[i].address = target.address;
+    }
     ck_assert_int_eq(peers_replace(a.group->upstream.peers, a.group->servers, addresses, 2), 0);
     say_off(&a, "127.0.1.1:80", UPSTREAM_DRAIN, "100");
     say_off(&a, "127.0.1.1:80", UPSTREAM_AUTO, "000");
@@ -249,7 +251,7 @@ END_TEST
 
 START_TEST(master_shows_no_address_that_is_none)
 {
-    struct peer_address address = { .weight = 0 };
+    struct resolve_found address = { .weight = 0 };
     struct seen seen = { .n = 0 };
     struct upstream upstream;
     struct zoned_worker a;
@@ -257,7 +259,7 @@ START_TEST(master_shows_no_address_that_is_none)
 
     zoned_start(&zoned, 8, NULL);
     zoned_begin(&a, &zoned, 1, 1);
-    address.target = group_add(a.group, 1)->target[0];
+    address.address = group_add(a.group, 1)->target->address;
     a.group->servers[0].target = NULL;
     group_open(a.group);
     ck_assert_int_eq(peers_replace(a.group->upstream.peers, a.group->servers, &address, 1), 0);

@@ -2,19 +2,19 @@
 /* Lists of peers replaced while sessions remember their tries. */
 #include "upstream/groups.h"
 
-static struct peer_address address_of(const char *text, bool backup)
+static struct resolve_found address_of(const char *text, bool backup)
 {
-    struct peer_address address = { .backup = backup };
+    struct fb_target target;
 
-    ck_assert_ptr_null(target_parse(text, false, &address.target));
-    return address;
+    ck_assert_ptr_null(target_parse(text, false, &target));
+    return (struct resolve_found) { .address = target.address, .backup = backup };
 }
 
 /* Gives the server the addresses `ports`, and checks the resulting list. */
 static void replace(
     struct group *group, unsigned server, const char *ports, const char *backups, const char *after)
 {
-    struct peer_address addresses[64];
+    struct resolve_found addresses[64];
     char list[512] = "", text[32];
     unsigned n = 0;
 
@@ -143,7 +143,7 @@ START_TEST(more_servers_than_bits_of_a_word_are_tried_once_each)
     }
     ck_assert_int_eq(choice_next(&choice), FB_CHOICE_NONE);
     for (unsigned n = 1; n < 64; n += 31) {
-        struct peer_address addresses[64];
+        struct resolve_found addresses[64];
 
         for (unsigned i = 0; i < n; i++)
             addresses[i] = address_of("127.0.0.9:97", false);
@@ -199,7 +199,7 @@ START_TEST(want_of_memory_leaves_the_list)
 {
     struct scarce scarce = { { .alloc = scarce_alloc, .release = scarce_release }, UINT_MAX };
     struct group *group = create_group();
-    struct peer_address addresses[] = { address_of("127.0.0.9:97", false),
+    struct resolve_found addresses[] = { address_of("127.0.0.9:97", false),
         address_of("127.0.0.9:98", true), address_of("127.0.0.9:99", false) };
     struct peers *peers = group->upstream.peers;
     unsigned tries = 0;

@@ -133,9 +133,9 @@ END_TEST
 
 /* Gives the only server n equal peers, and notes their entries. */
 static void make_alike(
-    struct zoned_worker *worker, const struct peer_address *address, unsigned n, uint32_t *entries)
+    struct zoned_worker *worker, const struct resolve_found *address, unsigned n, uint32_t *entries)
 {
-    struct peer_address addresses[8] = { 0 };
+    struct resolve_found addresses[8] = { 0 };
 
     ck_assert_uint_le(n, countof(addresses));
     for (unsigned i = 0; i < n; i++)
@@ -150,12 +150,12 @@ START_TEST(servers_that_are_alike_come_and_go)
 {
     struct zoned zoned;
     struct zoned_worker a;
-    struct peer_address address = { .weight = 0 };
+    struct resolve_found address = { .weight = 0 };
     uint32_t all[8], some[8];
 
     zoned_start(&zoned, 8, NULL);
     zoned_begin(&a, &zoned, 1, 1);
-    address.target = group_add(a.group, 1)->target[0];
+    address.address = group_add(a.group, 1)->target->address;
     a.group->servers[0].target = NULL;
     group_open(a.group);
     make_alike(&a, &address, 8, all);
@@ -174,13 +174,13 @@ START_TEST(address_that_comes_back_finds_its_state)
 {
     struct zoned zoned;
     struct zoned_worker a;
-    struct peer_address address = { .weight = 0 };
+    struct resolve_found address = { .weight = 0 };
     struct choice choice;
     uint32_t entry;
 
     zoned_start(&zoned, 8, NULL);
     zoned_begin(&a, &zoned, 1, 1);
-    address.target = group_add(a.group, 1)->target[0];
+    address.address = group_add(a.group, 1)->target->address;
     a.group->servers[0].target = NULL;
     group_open(a.group);
     ck_assert_int_eq(peers_replace(a.group->upstream.peers, a.group->servers, &address, 1), 0);
