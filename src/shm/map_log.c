@@ -173,7 +173,7 @@ void shm_map_log_begin(struct shm_map *map, struct shm_map_reader *reader)
 }
 
 /* Reads the record at the reader's position; false where it is none, or was written over. */
-static bool read_record(
+static bool read_log_record(
     const struct shm_map *map, uint32_t shard, uint64_t at, void *room, struct record *record)
 {
     struct ring *ring = ring_of(map, shard);
@@ -201,7 +201,7 @@ bool shm_map_log_next(
 
         if (at == end)
             continue;
-        if (end - at <= ring_size(&map->shape) && read_record(map, shard, at, room, &record)) {
+        if (end - at <= ring_size(&map->shape) && read_log_record(map, shard, at, room, &record)) {
             reader->positions[shard] = at + record_bytes(record.key_n);
             *out =
                 (struct shm_map_changed) { (enum shm_map_change)record.what, room, record.key_n };
@@ -216,29 +216,23 @@ bool shm_map_log_next(
     return false;
 }
 
-/* Whether changes of the shard are missing in the log, by a state without changes meanwhile. */
-static bool misses_changes(struct shm_map *map, uint32_t shard, uint64_t *state)
-{
-    const struct shm_map_shard *s = &map->shards[shard];
-    bool free_before = ZONE_LOAD(s->lock.word) == 0;
-    uint64_t logged;
-
-    *state = shm_map_log_state(map, shard);
-    logged = ZONE_LOAD(ring_of(map, shard)->state);
-    return free_before && logged != *state && ZONE_LOAD(s->lock.word) == 0 &&
-           shm_map_log_state(map, shard) == *state;
-}
-
 void shm_map_log_audit(struct shm_map *map, struct shm_map_reader *reader)
 {
     assert(map->log != NULL && map->table.hold.lock == NULL);
     for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {
+        const struct shm_map_shard *s = &map->shards[shard];
+        struct ring *ring = ring_of(map, shard);
         uint64_t state;
 
-        if (ZONE_LOAD(map->shards[shard].lock.word) != 0 && shm_map_shard_try(map, shard))
+        if (ZONE_LOAD(s->lock.word) != 0 && shm_map_shard_try(map, shard))
             zone_lock_release(&map->table.hold);
-        if (misses_changes(map, shard, &state) && reader->told[shard] != state)
-            reader->positions[shard] = ZONE_LOAD(ring_of(map, shard)->end) + 1; /* leads nowhere */
+        if (ZONE_LOAD(s->lock.word) != 0)
+            continue;
+        state = shm_map_log_state(map, shard);
+        /* missing changes, by a state without changes meanwhile */
+        if (ZONE_LOAD(ring->state) != state && ZONE_LOAD(s->lock.word) == 0 &&
+            shm_map_log_state(map, shard) == state && reader->told[shard] != state)
+            reader->positions[shard] = ZONE_LOAD(ring->end) + 1; /* leads nowhere */
     }
 }
 

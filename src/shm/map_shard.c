@@ -136,24 +136,17 @@ static bool collect_unreached(
     return true;
 }
 
-/* Returns a version new to all keys: the last version is unknown by now. */
-static uint64_t new_version(uint64_t before)
-{
-    uint64_t version;
-
-    arc4random_buf(&version, sizeof(version));
-    version &= SHM_MAP_VERSION_MAX / 4;
-    return before < SHM_MAP_VERSION_MAX / 2 ? before + version : version;
-}
-
 void shm_map_shard_empty(struct shm_map *map, uint32_t shard)
 {
     struct shm_map_shard *s = &map->shards[shard];
     _Atomic uint32_t *buckets = shm_map_buckets(map, shard);
     struct found found = { .used = shm_map_pool_used(map) };
+    uint64_t before = ZONE_LOAD(s->version), version;
 
     assert(map->table.hold.lock == &s->lock && map->pool_hold.lock == NULL);
     map->mended.emptied++;
+    arc4random_buf(&version, sizeof(version)); /* new to all keys: the last version is unknown */
+    version &= SHM_MAP_VERSION_MAX / 4;
     for (uint32_t bucket = 0; bucket < map->table.bucket_n; bucket++) {
         if (!table_goes_on(&map->table, bucket))
             return;
@@ -161,7 +154,7 @@ void shm_map_shard_empty(struct shm_map *map, uint32_t shard)
             ZONE_STORE(buckets[bucket], 0);
     }
     ZONE_STORE(s->sequence, ZONE_LOAD(s->sequence) + 1);
-    ZONE_STORE(s->version, new_version(ZONE_LOAD(s->version)));
+    ZONE_STORE(s->version, before < SHM_MAP_VERSION_MAX / 2 ? before + version : version);
     ZONE_STORE(s->soonest_ms, UINT64_MAX);
     ZONE_STORE(s->count, 0);
     ZONE_STORE(s->bytes, 0);

@@ -118,32 +118,22 @@ void shared_note_serial(struct shared *shared, uint32_t serial)
         shared->other_serial = serial;
 }
 
-/* A worker reads how many slots there are from what the master publishes. */
-static void add_up(struct shared *shared, uint64_t totals[COUNTERS])
-{
-    uint32_t n = shared->published->slot_n;
-
-    for (int i = 0; i < COUNTERS; i++)
-        totals[i] = shared->published->folded.n[i];
-    for (uint32_t s = 0; s < n && s < SLOT_MAX; s++) {
-        const struct slot *slot = shared_slot_at(shared, s);
-
-        for (int i = 0; i < COUNTERS; i++)
-            totals[i] += slot->counters.n[i];
-    }
-}
-
 void shared_totals(struct shared *shared, uint64_t totals[COUNTERS])
 {
-    uint32_t folds;
+    const struct shared_published *published = shared->published;
 
     assert(totals != NULL);
     /* A master's death within a fold leaves the number odd: reads of an unchanged number are
      * bounded. sched_yield() gives the processor to a waiting master. */
     for (int reads = 0; reads < READS_MAX;) {
-        folds = shared->published->folds;
-        add_up(shared, totals);
-        if (folds != shared->published->folds) {
+        uint32_t folds = published->folds, n = published->slot_n;
+
+        for (int i = 0; i < COUNTERS; i++)
+            totals[i] = published->folded.n[i];
+        for (uint32_t s = 0; s < n && s < SLOT_MAX; s++)
+            for (int i = 0; i < COUNTERS; i++)
+                totals[i] += shared_slot_at(shared, s)->counters.n[i];
+        if (folds != published->folds) {
             reads = 0;
         } else if (folds % 2 == 0) {
             return;

@@ -84,25 +84,11 @@ static void nap(uint32_t naps)
     nanosleep(&time, NULL); /* a signal may shorten the nap */
 }
 
-/* Takes the lock from a holder standing still; false when the holder goes on. */
-static bool rob(
-    struct zone_locker *locker, struct shm_lock *lock, uint64_t seen, struct zone_hold *hold)
-{
-    if (!take(locker, lock, seen, hold))
-        return false;
-    hold->stood = slot_incarnation(shm_lock_id(seen));
-    locker->patience =
-        locker->patience / 4 > PATIENCE_LEAST ? locker->patience / 4 : PATIENCE_LEAST;
-    locker->impatient_at = locker->acquired;
-    locker->taken++;
-    return true;
-}
-
-static COLD enum zone_lock_state wait_for(
+static COLD enum zone_lock_state wait_for_lock(
     struct zone_locker *locker, struct shm_lock *lock, struct zone_hold *hold)
 {
     uint64_t seen = ZONE_LOAD(lock->word), before;
-    uint32_t still = 0;
+    uint32_t still = 0, quarter;
 
     assert(hold->lock == NULL);
     if (locker->patience == 0 || locker->acquired - locker->impatient_at > CALM_LOCKS)
@@ -119,8 +105,14 @@ static COLD enum zone_lock_state wait_for(
         seen = ZONE_LOAD(lock->word);
         still = seen == before ? still + 1 : 0;
         if (seen != 0 && (still > locker->patience || naps > WAITS_MOST * locker->patience) &&
-            rob(locker, lock, seen, hold))
+            take(locker, lock, seen, hold)) {
+            hold->stood = slot_incarnation(shm_lock_id(seen));
+            quarter = locker->patience / 4;
+            locker->patience = quarter > PATIENCE_LEAST ? quarter : PATIENCE_LEAST;
+            locker->impatient_at = locker->acquired;
+            locker->taken++;
             return ZONE_LOCK_TAKEN;
+        }
         nap(naps);
     }
 }
@@ -130,7 +122,7 @@ enum zone_lock_state zone_lock(
 {
     enum zone_lock_state state = try_lock(locker, lock, hold);
 
-    return state != ZONE_LOCK_BUSY ? state : wait_for(locker, lock, hold);
+    return state != ZONE_LOCK_BUSY ? state : wait_for_lock(locker, lock, hold);
 }
 
 bool zone_lock_renew(struct zone_locker *locker, struct zone_hold *hold)
