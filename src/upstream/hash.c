@@ -105,10 +105,18 @@ static int compare_points(const void *a, const void *b)
     return (one->first > other->first) - (one->first < other->first);
 }
 
-static void sort_points(struct circle *circle)
+/* Adds the points of all servers, with weights of `total`, and sorts them. */
+static void fill_circle(
+    struct circle *circle, const struct peers *peers, const struct named *list, uint64_t total)
 {
     uint32_t n = 1;
 
+    for (uint32_t i = 0; i < peers->primary_n; i++)
+        if (circle->firsts[i] == i)
+            add_points(circle, i, peers->list[i]->server,
+                (uint32_t)(total * POINTS_OF_WEIGHT > POINTS_MOST
+                               ? 1 + list[i].weight * POINTS_MOST / total
+                               : (uint64_t)list[i].weight * POINTS_OF_WEIGHT));
     assert(circle->n > 0 && circle->n <= circle->most);
     qsort(circle->points, circle->n, sizeof(circle->points[0]), compare_points);
     for (uint32_t i = 1; i < circle->n; i++)
@@ -117,44 +125,26 @@ static void sort_points(struct circle *circle)
     circle->n = n;
 }
 
-/* Makes room for the circle of servers with weights of `total`; NULL without memory. */
-static struct circle *alloc_circle(const struct peers *peers, uint64_t total)
-{
-    uint64_t most = total * POINTS_OF_WEIGHT;
-    struct circle *circle;
-
-    if (most > POINTS_MOST)
-        most = POINTS_MOST;
-    most += peers->primary_n;
-    circle =
-        memory_alloc(peers->upstreams->memory, sizeof(*circle) + most * sizeof(circle->points[0]) +
-                                                   peers->primary_n * sizeof(*circle->firsts));
-    if (circle == NULL)
-        return NULL;
-    circle->n = 0;
-    circle->most = (uint32_t)most;
-    circle->firsts = (uint32_t *)(circle->points + most);
-    return circle;
-}
-
+/* Returns the circle of the primaries; NULL without memory. */
 static struct circle *create_circle(const struct peers *peers, uint64_t total)
 {
     const struct memory *memory = peers->upstreams->memory;
     struct named *list = memory_alloc(memory, peers->primary_n * sizeof(*list));
+    uint64_t most = total * POINTS_OF_WEIGHT;
     struct circle *circle;
 
-    if (list == NULL)
-        return NULL;
-    circle = alloc_circle(peers, total);
-    if (circle != NULL) {
+    most = (most < POINTS_MOST ? most : POINTS_MOST) + peers->primary_n;
+    circle = memory_alloc(memory, sizeof(*circle) + most * sizeof(circle->points[0]) +
+                                      peers->primary_n * sizeof(*circle->firsts));
+    if (list != NULL && circle != NULL) {
+        circle->n = 0;
+        circle->most = (uint32_t)most;
+        circle->firsts = (uint32_t *)(circle->points + most);
         find_firsts(peers, list, circle->firsts);
-        for (uint32_t i = 0; i < peers->primary_n; i++)
-            if (circle->firsts[i] == i)
-                add_points(circle, i, peers->list[i]->server,
-                    (uint32_t)(total * POINTS_OF_WEIGHT > POINTS_MOST
-                                   ? 1 + list[i].weight * POINTS_MOST / total
-                                   : (uint64_t)list[i].weight * POINTS_OF_WEIGHT));
-        sort_points(circle);
+        fill_circle(circle, peers, list, total);
+    } else {
+        memory_release(memory, circle);
+        circle = NULL;
     }
     memory_release(memory, list);
     return circle;

@@ -65,36 +65,29 @@ static void combine_health(struct peers *peers, struct peer *peer)
         peers_set_health(peers, peer, (enum peer_health)worst);
 }
 
-/* Whether the check may take the state over: from an older configuration, or stopped checks. */
-static bool may_adopt(struct upstreams *upstreams, const struct health_state *state,
-    const struct upstream_check *check, uint64_t id)
-{
-    uint64_t idle_ms = (uint64_t)check->interval + HEALTH_SLACK_MS;
-    uint64_t now = health_now(upstreams), next = PEER_LOAD(state->next_ms);
-
-    if (id != 0 && id % 2 == 0)
-        return peer_age(now, id / 2) > HEALTH_SLACK_MS;
-    return id == 0 || upstreams->generation > PEER_LOAD(state->generation) ||
-           (next > now ? next - now > AHEAD_MS : now - next > idle_ms);
-}
-
-/* Begins a check's state, in one worker; whether the state belongs to the check now. */
+/* Begins a check's state, in one worker, unless the state is of a newer configuration, in use;
+ * whether the state belongs to the check now. */
 static bool adopt_state(
     struct upstreams *upstreams, const struct peer *peer, const struct upstream_check *check)
 {
     struct health_state *state = health_state_of(peer, check);
     uint64_t id = id_of(upstreams, check), before = atomic_load(&state->id);
+    uint64_t now = health_now(upstreams), next = PEER_LOAD(state->next_ms);
+    uint64_t idle_ms = (uint64_t)check->interval + HEALTH_SLACK_MS;
+    bool may_adopt = before == 0 || upstreams->generation > PEER_LOAD(state->generation) ||
+                     (next > now ? next - now > AHEAD_MS : now - next > idle_ms);
 
     if (before == id)
         return true;
-    if (!may_adopt(upstreams, state, check, before) ||
-        !atomic_compare_exchange_strong(&state->id, &before, health_now(upstreams) * 2))
+    if (before != 0 && before % 2 == 0) /* a worker begins, or has died */
+        may_adopt = peer_age(now, before / 2) > HEALTH_SLACK_MS;
+    if (!may_adopt || !atomic_compare_exchange_strong(&state->id, &before, now * 2))
         return false;
     PEER_STORE(state->generation, upstreams->generation);
     PEER_STORE(state->passes, 0);
     PEER_STORE(state->misses, 0);
     PEER_STORE(state->health, check->mandatory ? PEER_HEALTH_CHECKING : PEER_HEALTH_UNCHECKED);
-    PEER_STORE(state->next_ms, health_now(upstreams));
+    PEER_STORE(state->next_ms, now);
     atomic_store(&state->id, id);
     return true;
 }

@@ -186,7 +186,7 @@ struct new_list {
     unsigned old; /* the next of the list before */
 };
 
-/* Adds the server's peer of the address, kept or created, if it is of the tier; -1 without memory. */
+/* Adds a peer of the tier for the server's address, kept or created; -1 without memory. */
 static int add_peer(struct peers *peers, struct new_list *made,
     const struct upstream_server *server, const struct resolve_found *found, bool backup)
 {

@@ -204,21 +204,6 @@ static void end_round(struct resolve *resolve)
 
 /* ---- Hosts ---- */
 
-static void take_addresses(const struct target *target, const fb_names *names)
-{
-    struct resolve *resolve = target->resolve;
-
-    for (size_t i = 0; i < names->n; i++) {
-        struct resolve_found found = {
-            .priority = target->priority,
-            .weight = resolve->server->service != NULL ? target->weight : 0,
-        };
-
-        if (address_from(&found.address, names->records[i].address))
-            resolve_set_add(resolve->draft, &found);
-    }
-}
-
 /* Takes a question's outcome; false: no addresses, with the reason noted. */
 static bool take_outcome(struct resolve *resolve, const char *name, const fb_names *names)
 {
@@ -245,8 +230,15 @@ static void target_resolved(struct fb_worker *handle, const fb_names *names, voi
     resolve->waits--;
     if (names->outcome == FB_NAME_ENDED)
         return;
-    if (take_outcome(resolve, target->name, names))
-        take_addresses(target, names);
+    for (size_t i = 0, n = take_outcome(resolve, target->name, names) ? names->n : 0; i < n; i++) {
+        struct resolve_found found = {
+            .priority = target->priority,
+            .weight = resolve->server->service != NULL ? target->weight : 0,
+        };
+
+        if (address_from(&found.address, names->records[i].address))
+            resolve_set_add(resolve->draft, &found);
+    }
     if (resolve->waits == 0)
         end_round(resolve);
 }
@@ -394,23 +386,13 @@ static void begin_round(struct resolve *resolve)
         end_round(resolve);
 }
 
-/* Begins with an earlier process's addresses; without memory with none. */
-static void read_found(struct resolve *resolve)
-{
-    struct resolve_set *set = resolve_set_create(memory_of(resolve), NULL);
-    uint32_t version = UINT32_MAX;
-    bool answered;
-
-    if (set != NULL && addresses_read(resolve->upstreams->addresses, resolve->entry, &resolve->key,
-                           &version, &answered, set))
-        resolve->found = resolve_set_create(memory_of(resolve), set);
-    memory_release(memory_of(resolve), set);
-}
-
 /* Claims the server's entry, and begins with the entry's addresses; or tries again in a while. */
 static void claim_entry(struct resolve *resolve)
 {
     struct upstreams *upstreams = resolve->upstreams;
+    uint32_t version = UINT32_MAX;
+    struct resolve_set *set;
+    bool answered;
 
     assert(resolve->entry == ADDRESSES_NONE && resolve->found == NULL && upstreams->writer != NULL);
     assert(!resolve->upstream->is_of_session);
@@ -419,7 +401,11 @@ static void claim_entry(struct resolve *resolve)
         timer_set(upstreams->loop, &resolve->timer, CLAIM_MS);
         return;
     }
-    read_found(resolve);
+    set = resolve_set_create(upstreams->memory, NULL); /* without memory there are no addresses */
+    if (set != NULL && addresses_read(upstreams->addresses, resolve->entry, &resolve->key, &version,
+                           &answered, set))
+        resolve->found = resolve_set_create(upstreams->memory, set);
+    memory_release(upstreams->memory, set);
     begin_round(resolve);
 }
 

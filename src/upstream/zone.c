@@ -270,16 +270,6 @@ enum upstream_operator upstream_operator_said(
     return state_of_word(state_of_word(of_address) != UPSTREAM_AUTO ? of_address : of_server);
 }
 
-/* Returns a place in use by no server; UINT32_MAX: there is none. */
-static uint32_t find_room(const struct upstream_zone_header *header, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (ZONE_LOAD(header->said[i].server) == 0 ||
-            state_of_word(ZONE_LOAD(header->said[i].word)) == UPSTREAM_AUTO)
-            return i;
-    return UINT32_MAX;
-}
-
 int upstream_operator_set(
     const struct upstream *upstream, const char *server, enum upstream_operator to, uint64_t now_ms)
 {
@@ -298,9 +288,12 @@ int upstream_operator_set(
     n = upstream_zone_layout(&zone->shape).n;
     key = upstream_zone_server_key(header, upstream->name, server);
     at = find_said(header, n, key);
-    if (at == UINT32_MAX)
-        at = find_room(header, n);
-    if (at == UINT32_MAX) {
+    if (at == UINT32_MAX) /* a place in use by no server */
+        for (at = 0; at < n; at++)
+            if (ZONE_LOAD(header->said[at].server) == 0 ||
+                state_of_word(ZONE_LOAD(header->said[at].word)) == UPSTREAM_AUTO)
+                break;
+    if (at == n) {
         errno = ENOSPC;
         return -1;
     }

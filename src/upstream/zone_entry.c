@@ -98,20 +98,6 @@ static int compare_unused(const void *a, const void *b)
     return x->entry > y->entry ? -1 : x->entry < y->entry;
 }
 
-/* Notes all unused entries, to find room for many servers in a single pass. */
-static void note_unused(struct upstream_zone *zone)
-{
-    zone->unused_n = 0;
-    zone->looked_at += zone->n;
-    for (uint32_t i = 0; i < zone->n; i++)
-        if (!is_entry_used(zone, i))
-            zone->unused[zone->unused_n++] = (struct upstream_zone_unused) {
-                .used_ms = ZONE_LOAD(zone->entries[i].used_ms),
-                .entry = i,
-            };
-    qsort(zone->unused, zone->unused_n, sizeof(*zone->unused), compare_unused);
-}
-
 /* Takes a noted entry, unused ever since; UINT32_MAX: none is left. */
 static uint32_t take_unused(struct upstream_zone *zone)
 {
@@ -133,7 +119,13 @@ static uint32_t find_unused(struct upstream_zone *zone, uint64_t now_ms)
 
     if (found != UINT32_MAX || zone->full_ms == now_ms)
         return found;
-    note_unused(zone);
+    zone->unused_n = 0;
+    zone->looked_at += zone->n;
+    for (uint32_t i = 0; i < zone->n; i++) /* in a single pass, for many servers */
+        if (!is_entry_used(zone, i))
+            zone->unused[zone->unused_n++] =
+                (struct upstream_zone_unused) { ZONE_LOAD(zone->entries[i].used_ms), i };
+    qsort(zone->unused, zone->unused_n, sizeof(*zone->unused), compare_unused);
     found = take_unused(zone);
     if (found == UINT32_MAX)
         zone->full_ms = now_ms;
@@ -161,17 +153,6 @@ static bool make_entry(struct upstream_zone *zone, const struct upstream_place *
     ZONE_STORE(entry->key[1], key->words[1]);
     ZONE_STORE(entry->key[0], key->words[0]);
     return true;
-}
-
-/* Notes this worker's use of the entry, if the key is unchanged. */
-static bool join_entry(struct upstream_zone *zone, const struct entry_key *key, uint32_t i)
-{
-    assert(!zone->listed[i].is_listed);
-    use_entry(zone, i, 1);
-    if (has_key(&zone->entries[i], key))
-        return true;
-    use_entry(zone, i, -1);
-    return false;
 }
 
 /* A joined entry, and how many equal peers precede the peer. */
@@ -209,8 +190,13 @@ static enum table_step join_locked(struct upstream_zone *zone, const struct upst
             before = pass_listed(zone, joined->first, before); /* of an equal peer before */
             continue;
         }
-        if (found)
-            return join_entry(zone, &key, joined->entry) ? TABLE_OK : TABLE_FAILED;
+        if (found) {
+            use_entry(zone, joined->entry, 1);
+            if (has_key(&zone->entries[joined->entry], &key))
+                return TABLE_OK;
+            use_entry(zone, joined->entry, -1);
+            return TABLE_FAILED;
+        }
         joined->entry = free != UINT32_MAX ? free : find_unused(zone, now_ms);
         if (joined->entry == UINT32_MAX)
             return TABLE_NONE;
