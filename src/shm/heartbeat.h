@@ -144,13 +144,6 @@ static inline void heartbeat_set(struct heartbeat *heartbeat, uint64_t time, uin
     atomic_store_explicit(&heartbeat->now, time | what, memory_order_relaxed);
 }
 
-/* Counts a time below the limit: a product of the rate has so many bits more than microseconds. */
-static inline void heartbeat_count(
-    const struct heartbeat *heartbeat, struct histogram *histogram, uint64_t time)
-{
-    heartbeat_count_scaled(histogram, time * heartbeat->rate, HEARTBEAT_TIME_BITS);
-}
-
 static inline void heartbeat_begin(
     struct heartbeat *heartbeat, enum callback callback, unsigned protocol)
 {
@@ -168,7 +161,8 @@ static inline bool heartbeat_end(struct heartbeat *heartbeat)
     heartbeat_set(heartbeat, end, CALLBACK_NONE);
     if (unlikely(time >= heartbeat->limit || (now & 0xff00) >= HEARTBEAT_PROTOCOLS << 8))
         return heartbeat_count_otherwise(heartbeat, now, time);
-    heartbeat_count(heartbeat, &heartbeat->callbacks[now >> 8 & 0xff], time);
+    heartbeat_count_scaled(
+        &heartbeat->callbacks[now >> 8 & 0xff], time * heartbeat->rate, HEARTBEAT_TIME_BITS);
     return false;
 }
 
@@ -180,7 +174,7 @@ static inline bool heartbeat_begin_wait(struct heartbeat *heartbeat)
     heartbeat_set(heartbeat, end, HEARTBEAT_NO_PROTOCOL << 8 | CALLBACK_WAIT);
     if (unlikely(time >= heartbeat->limit))
         return heartbeat_count_long_turn(heartbeat, time);
-    heartbeat_count(heartbeat, &heartbeat->turns, time);
+    heartbeat_count_scaled(&heartbeat->turns, time * heartbeat->rate, HEARTBEAT_TIME_BITS);
     return false;
 }
 

@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <bsd/stdlib.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Units per shard. A full shard refuses keys while other shards have room: shards are large. */
 #define UNITS_A_SHARD 512
@@ -249,8 +250,6 @@ void shm_limit_close(struct shm_limit *limit)
     }
 }
 
-/* ---- The zone ---- */
-
 struct layout {
     uint32_t shard_n, shard_bits, bucket_n, unit_n;
     uint64_t shards, buckets, units, size; /* offsets */
@@ -310,11 +309,9 @@ static int init_limit(void *memory, const void *shape)
 static bool is_limit(const void *memory, const void *shape)
 {
     const struct shm_limit_header *header = memory;
-    const struct shm_limit_shape *is = &header->shape, *wanted = shape;
 
     return header->magic == SHM_LIMIT_MAGIC && header->revision == SHM_LIMIT_REVISION &&
-           is->size == wanted->size && is->text[0] == wanted->text[0] &&
-           is->text[1] == wanted->text[1];
+           memcmp(&header->shape, shape, sizeof(header->shape)) == 0;
 }
 
 void shm_limit_open(
@@ -340,7 +337,6 @@ void shm_limit_open(
             .shard_stride = (uint64_t)l.unit_n * SHM_LIMIT_UNIT,
             .locker = { .id = id, .released = header->workers.released },
         },
-        .shape = *shape,
         .header = header,
         .shards = (void *)(base + l.shards),
     };

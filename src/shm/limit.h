@@ -63,7 +63,6 @@ struct shm_limit_visit {
 /* A process's handle: the layout, derived from the shape, and private counts. */
 struct shm_limit {
     struct table table; /* entry_n: units of each shard */
-    struct shm_limit_shape shape;
     struct shm_limit_header *header;
     struct shm_limit_shard *shards;
     uint64_t now_ns;

@@ -106,28 +106,9 @@ const char *segment_adopt(struct segment *segment, int fd)
     return failed;
 }
 
-static const char *map_parts(
-    struct segment *segment, const struct segment_part *parts, unsigned part_n)
-{
-    size_t page = segment_page();
-
-    for (unsigned i = 0; i < part_n; i++) {
-        const struct segment_part *part = &parts[i];
-
-        assert(part->offset % page == 0 && part->size % page == 0);
-        assert(part->offset <= segment->size && part->size <= segment->size - part->offset);
-        if (part->size > 0 &&
-            mmap((char *)segment->base + part->offset, part->size, PROT_READ | PROT_WRITE,
-                MAP_SHARED | MAP_FIXED, segment->fd, (off_t)part->offset) == MAP_FAILED)
-            return "mmap()";
-    }
-    return NULL;
-}
-
 const char *segment_enter(
     struct segment *segment, const struct segment_part *parts, unsigned part_n)
 {
-    const char *failed;
     void *base;
     int fd;
 
@@ -140,13 +121,20 @@ const char *segment_enter(
         return os_segment_open_call;
     base = mmap(NULL, segment->size, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
-    if (base == MAP_FAILED)
-        return "mmap()";
-    segment->base = base;
-    failed = map_parts(segment, parts, part_n);
+    if (base != MAP_FAILED)
+        segment->base = base;
+    for (unsigned i = 0; i < part_n && base != MAP_FAILED; i++) {
+        size_t at = parts[i].offset, size = parts[i].size;
+
+        assert(at % segment_page() == 0 && size % segment_page() == 0);
+        assert(at <= segment->size && size <= segment->size - at);
+        if (size > 0)
+            base = mmap((char *)segment->base + at, size, PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_FIXED, segment->fd, (off_t)at);
+    }
     close(segment->fd);
     segment->fd = -1;
-    return failed;
+    return base != MAP_FAILED ? NULL : "mmap()";
 }
 
 const char *segment_enter_whole(struct segment *segment)

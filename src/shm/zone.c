@@ -95,23 +95,16 @@ struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct
     return zone;
 }
 
-/* Whether the new zone can use the old zone's memory, of an equal kind. */
-static bool fits(const struct zone *zone, const struct zone *old)
-{
-    const struct zone_kind *kind = zone->kind;
-
-    if (kind->fits != NULL)
-        return kind->fits(zone_memory(old), old->size - segment_page(), zone->shape);
-    return old->size == zone->size && kind->is(zone_memory(old), zone->shape);
-}
-
 /* Returns why the new zone cannot have the old zone's memory, for the log; NULL if possible. */
 static const char *compare_zones(const struct zone *zone, const struct zone *old)
 {
+    const struct zone_kind *kind = zone->kind;
+
     if (old->segment.base == NULL || old->version != zone->version ||
         strcmp(old->kind_name, zone->kind_name) != 0)
         return "its layout changed";
-    if (fits(zone, old))
+    if (kind->fits != NULL ? kind->fits(zone_memory(old), old->size - segment_page(), zone->shape)
+                           : old->size == zone->size && kind->is(zone_memory(old), zone->shape))
         return NULL;
     if (old->kind != NULL && !old->kind->is(zone_memory(old), old->shape))
         return "its memory was damaged";

@@ -44,8 +44,6 @@ struct peer *balancer_peer_at(const struct choice *choice, uint64_t weight)
     return peers->list[i];
 }
 
-/* ---- Round robin ---- */
-
 /* Returns the peer's account, bounded. */
 static int64_t account_of(const struct peers *peers, const struct peer *peer)
 {

@@ -222,30 +222,24 @@ static struct peer *choose_counted(struct choice *choice)
     return peer;
 }
 
-/* Adds the try to the peer's running tries, for least_time with `inflight`. */
-static NOINLINE void begin_running(struct choice *choice)
+/* Adds the try to the peer's running tries, or removes it, for least_time with `inflight`. */
+static NOINLINE void set_running(struct choice *choice, bool is_running)
 {
     struct peer *peer = choice->peer;
 
     CHECK_KIND(peer, PEER_KIND);
-    assert(!choice->is_running && choice->upstream->balance.inflight);
-    choice->is_running = true;
-    peer->running++;
-    peer->running_began_ms += choice->began_ms;
+    assert(choice->is_running != is_running && choice->upstream->balance.inflight);
+    assert(is_running || (peer->running > 0 && peer->running_began_ms >= choice->began_ms));
+    choice->is_running = is_running;
+    peer->running += is_running ? 1u : -1u;
+    peer->running_began_ms += is_running ? choice->began_ms : -(uint64_t)choice->began_ms;
 }
 
-/* Removes the try from the running tries at the balancer's time, or at UPSTREAM_TIME_LAST_BYTE. */
-static NOINLINE void end_running(struct choice *choice, enum upstream_time time)
+/* Ends the running at the balancer's time. */
+static inline void end_running_at(struct choice *choice, enum upstream_time time)
 {
-    struct peer *peer = choice->peer;
-
-    if (time != choice->upstream->balance.time && time != UPSTREAM_TIME_LAST_BYTE)
-        return;
-    CHECK_KIND(peer, PEER_KIND);
-    assert(peer->running > 0 && peer->running_began_ms >= choice->began_ms);
-    choice->is_running = false;
-    peer->running--;
-    peer->running_began_ms -= choice->began_ms;
+    if (unlikely(choice->is_running) && time == choice->upstream->balance.time)
+        set_running(choice, false);
 }
 
 static inline fb_choice begin_choice_try(struct choice *choice, struct peer *peer)
@@ -290,7 +284,7 @@ fb_choice choice_next(struct choice *choice)
     peer->refs++;
     begin_choice_try(choice, peer);
     if (unlikely(choice->upstream->balance.inflight))
-        begin_running(choice);
+        set_running(choice, true);
     return FB_CHOICE_SERVER;
 }
 
@@ -354,8 +348,7 @@ void choice_connected(struct choice *choice)
     CHECK_KIND(peer, PEER_KIND);
     choice->connected_ms = time_so_far(choice);
     note_time(choice, UPSTREAM_TIME_CONNECT, choice->connected_ms);
-    if (unlikely(choice->is_running))
-        end_running(choice, UPSTREAM_TIME_CONNECT);
+    end_running_at(choice, UPSTREAM_TIME_CONNECT);
     if (!choice->upstream->peers->is_single)
         mark_alive(choice, peer);
 }
@@ -379,8 +372,7 @@ void choice_first_byte(struct choice *choice)
     choice->first_byte_ms = time_so_far(choice);
     note_time(choice, UPSTREAM_TIME_FIRST_BYTE, choice->first_byte_ms);
     note_slowness(choice, choice->first_byte_ms);
-    if (unlikely(choice->is_running))
-        end_running(choice, UPSTREAM_TIME_FIRST_BYTE);
+    end_running_at(choice, UPSTREAM_TIME_FIRST_BYTE);
 }
 
 void choice_note_silence(struct choice *choice)
@@ -416,7 +408,7 @@ static void end_counted(struct choice *choice, fb_try_end how)
 
     assert(peer->refs > 0);
     if (unlikely(choice->is_running))
-        end_running(choice, UPSTREAM_TIME_LAST_BYTE);
+        set_running(choice, false);
     if (unlikely(choice->is_watched)) {
         assert(peer->watched > 0 && peers->watched > 0);
         choice->is_watched = 0;

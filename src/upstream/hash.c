@@ -19,8 +19,6 @@
 #define POINTS_OF_WEIGHT 160
 #define POINTS_MOST (UINT64_C(1) << 18)
 
-/* ---- consistent ---- */
-
 struct point {
     uint32_t hash;
     uint32_t first; /* place of the first peer of the server in the list */
@@ -211,8 +209,6 @@ static void free_circle(struct peers *peers)
     memory_release(peers->upstreams->memory, peers->cache);
     peers->cache = NULL;
 }
-
-/* ---- The hash of Cache::Memcached ---- */
 
 /* Returns the hash of the key after so many rehashes. */
 static uint32_t hash_memcached_key(fb_bytes key, uint32_t rehashes)

@@ -22,7 +22,6 @@
 struct waiter {
     TAILQ_ENTRY(waiter) link;
     struct choice *choice;
-    struct queue *queue;
     enum wait_reason reason;
     uint64_t since_ms, until_ms; /* monotonic */
 };
@@ -143,7 +142,7 @@ static void add_waiter(struct queue *queue, struct waiter *waiter, enum wait_rea
     if (reason == WAIT_FOR_NAME)
         ms = NAME_GRACE_MS +
              (upstream->resolver_timeout != 0 ? upstream->resolver_timeout : NAME_TIMEOUT_MS);
-    assert(reason < WAIT_REASONS && waiter->queue == queue);
+    assert(reason < WAIT_REASONS && waiter->choice->upstream->waiting == queue);
     waiter->reason = reason;
     waiter->since_ms = now_of_queue(queue);
     waiter->until_ms = waiter->since_ms + (uint64_t)ms;
@@ -153,7 +152,7 @@ static void add_waiter(struct queue *queue, struct waiter *waiter, enum wait_rea
 
 static void remove_waiter(struct waiter *waiter)
 {
-    struct queue *queue = waiter->queue;
+    struct queue *queue = waiter->choice->upstream->waiting;
     uint64_t ms = now_of_queue(queue) - waiter->since_ms;
     uint32_t *waited = &waiter->choice->more->waited_ms[waiter->reason];
 
@@ -214,7 +213,7 @@ static fb_choice begin_wait(struct choice *choice, enum wait_reason reason)
         memory_release(choice_upstreams(choice)->memory, waiter);
         return FB_CHOICE_NO_MEMORY;
     }
-    *waiter = (struct waiter) { .choice = choice, .queue = queue };
+    *waiter = (struct waiter) { .choice = choice };
     more->waiter = waiter;
     add_waiter(queue, waiter, reason);
     set_queue_timer(queue);

@@ -75,8 +75,6 @@ static void note_no_memory(struct resolve *resolve)
     note_failure(resolve, resolve->server->host, "there is no memory");
 }
 
-/* ---- The end of a round ---- */
-
 /* Puts the draft in force, for the session's peers or for all workers; -1 without memory. */
 static int take_draft(struct resolve *resolve)
 {
@@ -201,8 +199,6 @@ static void end_round(struct resolve *resolve)
     schedule_round(resolve);
     note_answered(resolve);
 }
-
-/* ---- Hosts ---- */
 
 /* Takes a question's outcome; false: no addresses, with the reason noted. */
 static bool take_outcome(struct resolve *resolve, const char *name, const fb_names *names)

@@ -222,8 +222,6 @@ uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry)
     return (uint32_t)((uint64_t)sum & UINT32_MAX);
 }
 
-/* ---- Words of the operator ---- */
-
 uint32_t upstream_operators_version(const struct upstream_zone *zone)
 {
     return ZONE_LOAD(zone->header->version);
