@@ -339,7 +339,6 @@ static inline void count_server(struct session_tries *tries, const struct fb_con
 {
     struct choice *choice = &tries->choice;
 
-    choice_count(choice, server->sent, server->received);
     if (unlikely(server->received == 0 && tries->client->received > 0))
         choice_note_silence(choice);
     if (likely(server->reason == 0 || server->reason == FB_PEER_GONE))

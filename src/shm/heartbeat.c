@@ -3,7 +3,7 @@
 #include "shm/heartbeat.h"
 
 #define LIMIT_US (HISTOGRAM_GREATEST_US - 1)
-#define COUNT_MOST (UINT64_C(1) << 56) /* of a bucket; the sum of all stays below 2^63 */
+#define COUNT_MOST (UINT64_C(1) << 56) /* a bucket's; the sum of all stays below 2^63 */
 
 static_assert(HISTOGRAM_BUCKETS <= 64, "the sum of bounded buckets fits");
 

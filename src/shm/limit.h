@@ -35,7 +35,7 @@ struct shm_limit_shape {
     uint64_t text[2]; /* text hash: keys from a new text need a new zone */
 };
 
-/* This process's sessions of a key. */
+/* The process's sessions of a key. */
 struct shm_limit_count {
     RB_ENTRY(shm_limit_count) node;
     uint64_t key[2];

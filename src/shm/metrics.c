@@ -104,7 +104,7 @@ static bool is_metrics(const void *memory, const void *memory_shape)
            memcmp(metrics->kinds, shape->kinds, shape->n) == 0;
 }
 
-/* Has the totals take in the slot's row. */
+/* Includes the slot's row in the totals. */
 static void acquire_row(void *memory, const void *shape, struct slot_id id)
 {
     struct shm_metrics *metrics = memory;

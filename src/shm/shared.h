@@ -72,20 +72,18 @@ uint32_t shared_serial(const struct shared *shared);
 /* Notes a serial used by a second master process. */
 void shared_note_serial(struct shared *shared, uint32_t serial);
 
-/* Returns the slot's page in this half. */
-static inline struct slot *shared_slot(struct shared *shared, struct slot_id id)
-{
-    char *slots = (char *)shared->common + shared->page;
-
-    assert(id.slot < SLOT_HALVES * SLOT_MAX);
-    return (struct slot *)(void *)(slots + id.slot % SLOT_MAX * shared->page);
-}
-
 /* Returns page i of this half, with or without a worker, for any process to read as input. */
 static inline struct slot *shared_slot_at(const struct shared *shared, uint32_t i)
 {
     assert(i < SLOT_MAX);
     return (struct slot *)(void *)((char *)shared->common + (1 + i) * shared->page);
+}
+
+/* Returns the slot's page in this half. */
+static inline struct slot *shared_slot(struct shared *shared, struct slot_id id)
+{
+    assert(id.slot < SLOT_HALVES * SLOT_MAX);
+    return shared_slot_at(shared, id.slot % SLOT_MAX);
 }
 
 /* Sums the counters of the living workers and the dead. */

@@ -10,6 +10,8 @@
 
 /* Limit of tries to choose a peer while locks are taken from the worker. */
 #define TRIES 8
+/* A new time is 1 part in TIME_PARTS of an average. */
+#define TIME_PARTS 16
 /* A first byte later than this after the connect is slow. */
 #define SLOW_MS 1000
 
@@ -321,7 +323,6 @@ static COLD void mark_failed(struct choice *choice, struct peer *peer)
     PEER_STORE(state->lost_weight, lost < weight - less ? lost + less : weight);
     if (fails < max_fails)
         return;
-    atomic_fetch_add_explicit(&state->disabled, fails == max_fails, memory_order_relaxed);
     choice_upstreams(choice)->report(
         choice, LEVEL_WARN, peer->target.text, "upstream server temporarily disabled");
 }
@@ -329,8 +330,15 @@ static COLD void mark_failed(struct choice *choice, struct peer *peer)
 /* Adds to an average, except for a single address. */
 static void note_time(const struct choice *choice, enum upstream_time time, uint64_t ms)
 {
-    if (!choice->upstream->is_single)
-        peer_note_time(choice->peer, time, ms);
+    _Atomic uint32_t *average = &choice->peer->state->times[time];
+    uint32_t most = UINT32_MAX / PEER_TIME_UNIT, before = PEER_LOAD(*average);
+    uint64_t sample = (ms < most ? ms : most) * PEER_TIME_UNIT, after = sample;
+
+    if (choice->upstream->is_single)
+        return;
+    if (before != 0)
+        after = ((uint64_t)before * (TIME_PARTS - 1) + sample) / TIME_PARTS;
+    PEER_STORE(*average, after != 0 ? (uint32_t)after : 1);
 }
 
 /* Returns the duration of the try so far. */
@@ -379,16 +387,6 @@ void choice_note_silence(struct choice *choice)
 {
     if (choice->connected_ms != CHOICE_NO_TIME && choice->first_byte_ms == CHOICE_NO_TIME)
         note_slowness(choice, time_so_far(choice));
-}
-
-void choice_count(struct choice *choice, uint64_t sent, uint64_t received)
-{
-    struct peer_state *state = choice->peer->state;
-
-    if (choice->upstream->peers->is_plain)
-        return;
-    atomic_fetch_add_explicit(&state->sent, sent, memory_order_relaxed);
-    atomic_fetch_add_explicit(&state->received, received, memory_order_relaxed);
 }
 
 void choice_watch(struct choice *choice)

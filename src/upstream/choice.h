@@ -57,8 +57,6 @@ void choice_report_none(struct choice *choice);
 /* Note times of the try, in ms since the choice. */
 void choice_connected(struct choice *choice);
 void choice_first_byte(struct choice *choice);
-/* Adds the bytes of a connection to the peer's, before the try ends. */
-void choice_count(struct choice *choice, uint64_t sent, uint64_t received);
 /* Adds the try, of a group of the worker, to the watched tries (drop_look()). */
 void choice_watch(struct choice *choice);
 /* Counts a trouble with the peer, before the try ends. */
@@ -111,7 +109,8 @@ static inline bool choice_has_tried(const struct choice *choice, const struct pe
 static inline bool choice_may_use(const struct choice *choice, const struct peer *peer)
 {
     return peer->backup == choice->backup && !choice_has_tried(choice, peer) &&
-           !peer_is_down(peer) && !peer_has_failed(peer, choice_now(choice)) && !peer_is_full(peer);
+           !peer_is_down(peer) && !peer_has_failed(peer->state, peer->server, choice_now(choice)) &&
+           !peer_is_full(peer);
 }
 
 /* Returns the peer's present weight by slow_start, in PEER_WEIGHT_UNITs; never 0. */

@@ -49,7 +49,7 @@ struct fb_health_check {
 /* Knowledge of a peer by a check. All zero: none. */
 struct health_state {
     _Atomic uint64_t id;                          /* names the check; 0: none; even: begins */
-    _Atomic uint32_t generation;                  /* of the configuration that began the state */
+    _Atomic uint32_t generation;                  /* the configuration's that began the state */
     _Atomic uint64_t next_ms;                     /* when the next one is due, monotonic */
     _Atomic uint64_t last_ms;                     /* when the last one has ended; 0: never */
     _Atomic uint32_t health;                      /* enum peer_health */

@@ -103,7 +103,7 @@ static uint64_t running_ms(const struct choice *choice, const struct peer *peer)
 static uint32_t time_load(const struct choice *choice, const struct peer *peer)
 {
     const struct upstream_balance *balance = &choice->upstream->balance;
-    uint64_t ms = peer_time(peer, balance->time) / PEER_TIME_UNIT, idle;
+    uint64_t ms = PEER_LOAD(peer->state->times[balance->time]) / PEER_TIME_UNIT, idle;
     uint32_t conns = peer_conns(peer);
 
     if (ms > MOST_MS) /* before halving: a damaged time is some halvings long at most */

@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* A new time is 1 part in TIME_PARTS of an average. */
-#define TIME_PARTS 16
 /* The index of a peer until the new list is in force. */
 #define NO_INDEX UINT32_MAX
 
@@ -342,25 +340,9 @@ void peers_set_health(struct peers *peers, struct peer *peer, enum peer_health h
 
 uint32_t peer_conns(const struct peer *peer)
 {
-    if (peer->zone != NULL)
-        return upstream_zone_conns(peer->zone, peer->entry);
-    return (uint32_t)((uint64_t)PEER_LOAD(*peer->conns) & UINT32_MAX);
-}
+    const struct upstream_zone *zone = peer->zone;
+    int64_t conns = zone != NULL ? shm_metrics_total(zone->metrics, &zone->rows_shape, peer->entry)
+                                 : PEER_LOAD(*peer->conns);
 
-uint32_t peer_time(const struct peer *peer, enum upstream_time time)
-{
-    assert(time <= UPSTREAM_TIME_LAST_BYTE);
-    return PEER_LOAD(peer->state->times[time]);
-}
-
-void peer_note_time(struct peer *peer, enum upstream_time time, uint64_t ms)
-{
-    _Atomic uint32_t *average = &peer->state->times[time];
-    uint32_t most = UINT32_MAX / PEER_TIME_UNIT, before = PEER_LOAD(*average);
-    uint64_t sample = (ms < most ? ms : most) * PEER_TIME_UNIT, after = sample;
-
-    assert(time <= UPSTREAM_TIME_LAST_BYTE);
-    if (before != 0)
-        after = ((uint64_t)before * (TIME_PARTS - 1) + sample) / TIME_PARTS;
-    PEER_STORE(*average, after != 0 ? (uint32_t)after : 1);
+    return (uint32_t)((uint64_t)conns & UINT32_MAX);
 }

@@ -58,11 +58,13 @@ struct peer_state {
     _Atomic uint32_t fails;         /* failures that count, now */
     _Atomic uint32_t lost_weight;   /* by failures; restored choice by choice */
     _Atomic uint32_t health;        /* enum peer_health */
-    _Atomic uint32_t times[3];      /* averages by enum upstream_time; 0: not known */
+    _Atomic uint32_t times[3]; /* averages by enum upstream_time, in PEER_TIME_UNITs; 0: none */
 
-    _Atomic uint64_t sessions, sent, received; /* tries, and bytes to and from the server */
-    _Atomic uint64_t failures, disabled;       /* ever; and how often max_fails was reached */
-    _Atomic uint64_t troubles[PEER_TROUBLES];  /* ever, by enum peer_trouble */
+    _Atomic uint64_t sessions; /* tries */
+    uint64_t unused[2];        /* earlier binaries count here: the layout of zones stays */
+    _Atomic uint64_t failures; /* ever */
+    uint64_t unused_too;
+    _Atomic uint64_t troubles[PEER_TROUBLES]; /* ever, by enum peer_trouble */
 
     struct health_state checks[HEALTH_CHECKS_MOST];
 };
@@ -81,7 +83,7 @@ struct peer {
     bool left;    /* no list has it any more */
     const struct upstream_server *server;
     struct peer_state *state;
-    uint32_t watched; /* this worker's tries under watch of drop_look() */
+    uint32_t watched; /* the worker's tries under watch of drop_look() */
     uint64_t out_ms;  /* since when watched tries are to end; 0: no end */
     LIST_ENTRY(peer) among_left;
     uint32_t running;           /* least_time: tries of the worker without a time yet */
@@ -136,9 +138,6 @@ static inline void peer_release(struct peers *peers, struct peer *peer)
 
 /* The running tries, of all workers with the shared state. */
 uint32_t peer_conns(const struct peer *peer) NOINLINE;
-/* Returns the average, in parts of PEER_TIME_UNIT to the ms; 0: none is known. */
-uint32_t peer_time(const struct peer *peer, enum upstream_time time);
-void peer_note_time(struct peer *peer, enum upstream_time time, uint64_t ms);
 
 #define PEER_LOAD(number) atomic_load_explicit(&(number), memory_order_relaxed)
 #define PEER_STORE(number, value) atomic_store_explicit(&(number), (value), memory_order_relaxed)
@@ -155,16 +154,11 @@ static inline uint64_t peer_age(uint64_t now_ms, uint64_t then_ms)
 }
 
 /* Whether the server's max_fails was reached within its fail_timeout. */
-static inline bool peer_state_has_failed(
+static inline bool peer_has_failed(
     const struct peer_state *state, const struct upstream_server *server, uint64_t now_ms)
 {
     return server->max_fails > 0 && PEER_LOAD(state->fails) >= server->max_fails &&
            peer_age(now_ms, PEER_LOAD(state->checked_ms)) <= (uint64_t)server->fail_timeout;
-}
-
-static inline bool peer_has_failed(const struct peer *peer, uint64_t now_ms)
-{
-    return peer_state_has_failed(peer->state, peer->server, now_ms);
 }
 
 /* Whether the configuration, the operator or a health check bars sessions. */

@@ -144,16 +144,10 @@ static void read_peer_state(const struct peer_state *state, struct upstream_numb
 
     if (numbers->server->is_checked && health <= PEER_HEALTH_BAD)
         numbers->health = (enum peer_health)health;
-    numbers->fails = PEER_LOAD(state->fails);
     numbers->sessions = PEER_LOAD(state->sessions);
-    numbers->sent = PEER_LOAD(state->sent);
-    numbers->received = PEER_LOAD(state->received);
     numbers->failures = PEER_LOAD(state->failures);
-    numbers->disabled = PEER_LOAD(state->disabled);
     for (unsigned i = 0; i < PEER_TROUBLES; i++)
         numbers->troubles[i] = PEER_LOAD(state->troubles[i]);
-    for (unsigned i = 0; i < 3; i++)
-        numbers->times[i] = PEER_LOAD(state->times[i]);
 }
 
 static void report_numbers(const struct reader *reader, struct upstream_numbers *numbers)
@@ -185,7 +179,7 @@ static void report_server(
         is_used = true;
         numbers.conns =
             (uint32_t)((uint64_t)sum_of_entry(zone, reading->entries[i].n) & UINT32_MAX);
-        numbers.failed = peer_state_has_failed(&entry->state, server, reader->now_ms);
+        numbers.failed = peer_has_failed(&entry->state, server, reader->now_ms);
         read_peer_state(&entry->state, &numbers);
         report_numbers(reader, &numbers);
     }

@@ -13,11 +13,8 @@ struct upstream_numbers {
     enum peer_health health;
     bool failed;    /* max_fails was reached, within fail_timeout */
     uint32_t conns; /* tries that run */
-    uint32_t fails;
-    uint64_t sessions, sent, received;
-    uint64_t failures, disabled;
+    uint64_t sessions, failures;
     uint64_t troubles[PEER_TROUBLES];
-    uint32_t times[3]; /* averages in parts of PEER_TIME_UNIT to the ms; 0: not known */
 };
 
 /* Calls `each` for every peer of the group, by servers, and for a server without any; -1 with

@@ -15,7 +15,7 @@
 #define STATE_MASK 3u
 
 static_assert(UPSTREAM_ZONE_ENTRIES < UINT16_MAX, "struct upstream_zone_listed has room");
-static_assert(sizeof(struct upstream_zone_entry) == 640, "the manual says so");
+static_assert(sizeof(struct upstream_zone_entry) == UPSTREAM_ZONE_UNIT, "the manual says so");
 static_assert(UPSTREAM_DOWN <= STATE_MASK, "a word has room for the state");
 
 struct upstream_zone_layout upstream_zone_layout(const struct upstream_zone_shape *shape)
@@ -30,11 +30,6 @@ struct upstream_zone_layout upstream_zone_layout(const struct upstream_zone_shap
     l.size = l.entries + l.n * sizeof(struct upstream_zone_entry);
     assert(l.entries % CACHE_LINE == 0);
     return l;
-}
-
-uint64_t upstream_zone_size_for(uint64_t peers)
-{
-    return peers * sizeof(struct upstream_zone_entry);
 }
 
 static size_t zone_size(const void *shape)
@@ -212,14 +207,6 @@ void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_h
 {
     assert(hold->lock == NULL);
     zone_lock(&zone->table.locker, table_lock_of(&zone->table, lock), hold);
-}
-
-uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry)
-{
-    int64_t sum = shm_metrics_total(zone->metrics, &zone->rows_shape, entry);
-
-    assert(entry < zone->n);
-    return (uint32_t)((uint64_t)sum & UINT32_MAX);
 }
 
 uint32_t upstream_operators_version(const struct upstream_zone *zone)

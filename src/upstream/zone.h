@@ -17,8 +17,9 @@
 #include "shm/zone.h"
 #include "upstream/peers.h"
 
-/* Limit of peers in a zone, whatever the size. */
+/* Limit of peers in a zone, whatever the size, and the bytes of the size for each. */
 #define UPSTREAM_ZONE_ENTRIES 16384
+#define UPSTREAM_ZONE_UNIT 640
 
 struct upstream_zone_shape {
     uint64_t size; /* bytes for entries */
@@ -29,7 +30,7 @@ struct upstream_zone_listed {
     bool is_listed;  /* the peer is in a list */
     uint16_t before; /* equal peers before the peer */
     uint16_t first;  /* entry of the first of them */
-    uint16_t next;   /* of the first: lists have the equal peers with 1 to `next` - 1 before */
+    uint16_t next;   /* the first's: lists have the equal peers with 1 to `next` - 1 before */
 };
 
 /* An entry, not used by a worker at the time of the note. */
@@ -67,8 +68,6 @@ struct upstream_place {
 
 extern const struct zone_kind upstream_zone_kind;
 
-/* Returns the bytes of a zone for so many peers, UPSTREAM_ZONE_ENTRIES at most. */
-uint64_t upstream_zone_size_for(uint64_t peers);
 /* Adds the two zones; the name must last as long as the arena. NULL with errno: EEXIST,
  * ENAMETOOLONG, EINVAL for an empty name, EOVERFLOW for an impossible size, ENOMEM. */
 struct upstream_zone *upstream_zone_declare(
@@ -80,8 +79,6 @@ void upstream_zone_close(struct upstream_zone *zone, const struct memory *memory
 uint32_t upstream_zone_lock_of(const struct upstream_zone *zone, const char *upstream);
 /* Locks the group against choices by other workers. */
 void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_hold *hold);
-/* The running tries of a peer, of all workers. */
-uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry);
 
 /* The operator's words about servers: a place with UPSTREAM_AUTO is free for a new server. */
 

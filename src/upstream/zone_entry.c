@@ -187,7 +187,8 @@ static enum table_step join_locked(struct upstream_zone *zone, const struct upst
             joined->first = joined->entry;
         joined->before = before;
         if (found && zone->listed[joined->entry].is_listed) {
-            before = pass_listed(zone, joined->first, before); /* of an equal peer before */
+            before =
+                pass_listed(zone, joined->first, before); /* an equal peer before has the entry */
             continue;
         }
         if (found) {

@@ -277,7 +277,8 @@ START_TEST(a_mark_of_failure_counts_beside_a_check_that_passes)
     group_expect(workers[0], "bbb");
     pass_time(10001);
     ck_assert_ptr_nonnull(strchr("ab", group_session(workers[0], FB_TRY_SERVED)));
-    ck_assert(!peer_has_failed(group_peer(workers[0], 0), 110001));
+    ck_assert(!peer_has_failed(
+        group_peer(workers[0], 0)->state, group_peer(workers[0], 0)->server, 110001));
 }
 END_TEST
 

@@ -248,7 +248,7 @@ static void check_size(struct apply *apply, const struct upstream_zone_use *use)
     assert(use->size > 0 && use->sized != NULL);
     for (const struct zone_member *member = use->members; member != NULL; member = member->next)
         servers += member->upstream->server_n;
-    size = upstream_zone_size_for(servers);
+    size = servers * UPSTREAM_ZONE_UNIT;
     if (servers > UPSTREAM_ZONE_ENTRIES)
         report_error(apply->report, use->sized,
             "zone \"%s\" has %" PRIu64 " servers, and no zone has room for more than %u", use->name,
