@@ -8,33 +8,9 @@
 static_assert(HISTOGRAM_BUCKETS <= 64, "the sum of bounded buckets fits");
 
 const char *const heartbeat_callback_names[CALLBACKS] = {
-    [CALLBACK_OPENED] = "opened",
-    [CALLBACK_DATA] = "data",
-    [CALLBACK_EOF] = "eof",
-    [CALLBACK_WRITABLE] = "writable",
-    [CALLBACK_TIMER] = "timer",
-    [CALLBACK_DRAINING] = "draining",
-    [CALLBACK_MESSAGE] = "message",
-    [CALLBACK_ANSWERED] = "answered",
-    [CALLBACK_CLOSED] = "closed",
-    [CALLBACK_DONE] = "done",
-    [CALLBACK_RELEASE] = "release",
-    [CALLBACK_WORKER_START] = "worker_start",
-    [CALLBACK_WORKER_STOP] = "worker_stop",
-    [CALLBACK_POSTED] = "posted",
-    [CALLBACK_WORKER_TIMER] = "worker_ops.timer",
-    [CALLBACK_WORKER_DRAINING] = "worker_ops.draining",
-    [CALLBACK_WORKER_MESSAGE] = "worker_ops.message",
-    [CALLBACK_WORKER_ANSWERED] = "worker_ops.answered",
-    [CALLBACK_WORKER_CAME] = "worker_ops.worker_came",
-    [CALLBACK_WORKER_GONE] = "worker_ops.worker_gone",
-    [CALLBACK_MAP_CHANGED] = "worker_ops.map_changed",
-    [CALLBACK_UNWRITABLE] = "unwritable",
-    [CALLBACK_READY] = "ready",
-    [CALLBACK_RESOLVED] = "resolved",
-    [CALLBACK_CHOSEN] = "chosen",
-    [CALLBACK_VALUE] = "value",
-    [CALLBACK_FIRST_BYTE] = "first_byte",
+#define CALLBACK(id, name) [CALLBACK_##id] = (name),
+#include "shm/callbacks.def"
+#undef CALLBACK
 };
 
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us)
