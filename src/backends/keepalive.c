@@ -14,7 +14,7 @@
 
 static size_t idle_data(struct fb_conn *conn, fb_bytes in)
 {
-    conn_log(conn, LEVEL_INFO, 0, "an idle connection has received %zu bytes, it is closed", in.n);
+    conn_log(conn, LEVEL_INFO, 0, "an idle connection that has received %zu bytes is closed", in.n);
     conn_fail(conn, FB_ABORTED);
     return in.n;
 }

@@ -130,17 +130,17 @@ static bool check_lock(const char *path, struct path_fault *fault)
     struct stat st;
 
     if ((size_t)snprintf(name, sizeof(name), "%s.lock", path) >= sizeof(name))
-        return set_fault(fault, ENAMETOOLONG, "it cannot be locked");
+        return set_fault(fault, ENAMETOOLONG, "the file cannot be locked");
     if (lstat(name, &st) == -1)
         return true;
     if (!S_ISREG(st.st_mode))
-        return set_fault(fault, 0, "its lock \"%s\" is not a regular file", name);
+        return set_fault(fault, 0, "the lock \"%s\" is not a regular file", name);
     if (st.st_nlink > 1)
-        return set_fault(fault, 0, "its lock \"%s\" has another name (a hard link)", name);
+        return set_fault(fault, 0, "the lock \"%s\" has another name (a hard link)", name);
     if (geteuid() == 0 && st.st_uid != 0)
-        return set_fault(fault, 0, "its lock \"%s\" belongs to another user", name);
+        return set_fault(fault, 0, "the lock \"%s\" belongs to another user", name);
     if (!is_accessible(name, R_OK | W_OK))
-        return set_fault(fault, errno, "its lock \"%s\" cannot be written to", name);
+        return set_fault(fault, errno, "the lock \"%s\" cannot be written to", name);
     return true;
 }
 
@@ -149,7 +149,7 @@ static bool check_pid(const char *path, struct path_fault *fault)
     struct stat st;
 
     if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-        return set_fault(fault, 0, "it exists and is not a regular file");
+        return set_fault(fault, 0, "the path exists and is not a regular file");
     return check_lock(path, fault) && check_parent(path, fault);
 }
 
@@ -161,7 +161,7 @@ static bool check_socket(const char *path, bool passed, struct path_fault *fault
     if (lstat(path, &st) == -1)
         return check_parent(path, fault);
     if (!S_ISSOCK(st.st_mode))
-        return set_fault(fault, 0, "it exists and is not a socket");
+        return set_fault(fault, 0, "the path exists and is not a socket");
     return passed || check_parent(path, fault);
 }
 

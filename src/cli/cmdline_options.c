@@ -17,7 +17,7 @@ static const char *const options[][2] = {
     { "--help", "this help, to standard output" },
     { "-v", "show version and exit" },
     { "--version", "show version on standard output and exit" },
-    { "-V", "show version and what it was built with, then exit" },
+    { "-V", "show version and build options, then exit" },
     { "-t", "test configuration and exit" },
     { "-T", "test configuration, dump it and exit" },
     { "-q", "suppress non-error messages during configuration testing" },
@@ -31,7 +31,7 @@ static const char *const options[][2] = {
     { "--wait time", "with -s quit or stop: wait until all master processes have ended;\n"
                      "those that have not quit within this time are stopped" },
     { "-p prefix", "set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
-                   "logs/error.log are below it" },
+                   "logs/error.log are below the prefix" },
     { "-e filename", "set error log file (default: " DEFAULT_ERROR_LOG_PATH ")" },
     { "-c filename", "set configuration file (default: " DEFAULT_CONF_PATH ")" },
     { "-g directives", "set global directives outside of the configuration file" },

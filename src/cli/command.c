@@ -90,7 +90,7 @@ static int report_silence(const struct job *job, const char *path, const char *w
         path, job->word, ms % 1000 == 0 ? ms / 1000 : ms, ms % 1000 == 0 ? "s" : "ms",
         said ? ", because " : "", why,
         said ? ": the command stays given"
-             : ": its master process may be stopped, or need longer (--timeout)");
+             : ": the master process may be stopped, or need longer (--timeout)");
     return EXIT_NO_REPLY;
 }
 

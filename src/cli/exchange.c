@@ -138,8 +138,8 @@ static void print_diag_message(const struct diag_message *message, struct log *l
 static const char *unchanged_part(const char *order, const char *in_force)
 {
     if (strcmp(in_force, "new") == 0)
-        return ", and the previous configuration could not be started again: the new one stays in "
-               "force";
+        return ", and the previous configuration could not be started again: the new configuration "
+               "stays in force";
     if (strcmp(in_force, "previous") == 0)
         return ": the previous configuration is in force again";
     if (strcmp(order, "resume") == 0)
@@ -176,8 +176,8 @@ int cli_print_outcome(
     if (ok) {
         if (pid > 0 && !cmdline->quiet)
             log_write(log, LEVEL_NOTICE, 0,
-                "the new binary serves now, process %d, beside the old one: \"forkbeard upgrade "
-                "forward\" ends the old one, \"forkbeard upgrade back\" takes the upgrade back",
+                "the new binary serves now, process %d, beside the old binary: \"forkbeard upgrade "
+                "forward\" ends the old binary, \"forkbeard upgrade back\" takes the upgrade back",
                 (int)pid);
         return EXIT_SUCCESS;
     }

@@ -58,7 +58,7 @@ static void report_unknown_entry(const char *name, struct log *log)
             append_entry_name(list, sizeof(list), entries[i].name);
     log_write(log, LEVEL_EMERG, 0, "unknown directive \"%s\"%s%s%s", name,
         *list != '\0' ? ", did you mean " : "", list,
-        *list != '\0' ? "?" : ": \"forkbeard explain\" lists all but those of modules");
+        *list != '\0' ? "?" : ": \"forkbeard explain\" lists all but the modules' directives");
 }
 
 int cli_explain(const struct cmdline *cmdline, struct log *log)

@@ -209,10 +209,11 @@ static void show_next(const struct verb *verb)
     const struct upgrade_master *ending = ends(&verb->old) ? &verb->old : &verb->new;
 
     if (!verb->serves)
-        printf("next: wait until it serves, or end it: forkbeard upgrade back\n");
+        printf(
+            "next: wait until the new binary serves, or end the upgrade: forkbeard upgrade back\n");
     else if (ends(ending))
         printf("next: nothing, the upgrade is %s when the sessions of process %d have ended; "
-               "to close them: kill -INT %d\n",
+               "to close the sessions: kill -INT %d\n",
             ending == &verb->old ? "complete" : "taken back", (int)ending->pid, (int)ending->pid);
     else
         printf("next: to complete the upgrade: forkbeard upgrade forward\n"
@@ -282,7 +283,7 @@ static bool poll_state_again(struct verb *verb, int *status)
                           : !os_proc_runs(verb->new_pid) && !os_proc_runs(verb->old_pid);
     if (*status == EXIT_SUCCESS && !verb->under_way && !alone->silent && gone)
         *status = report(verb, EXIT_FAILURE,
-            "the new binary, process %d, and the old one, process %d, have both been ended "
+            "the new binary, process %d, and the old binary, process %d, have both been ended "
             "meanwhile",
             (int)verb->new_pid, (int)verb->old_pid);
     return *status == EXIT_SUCCESS;
@@ -301,7 +302,7 @@ static int complete(const struct verb *verb)
         snprintf(still, sizeof(still), "still has %lld session%s, and ends after that",
             (long long)verb->old.sessions, plural_end(verb->old.sessions));
     return report(verb, EXIT_SUCCESS,
-        "the upgrade is complete: process %d serves alone; the old one, process %d, %s",
+        "the upgrade is complete: process %d serves alone; the old binary, process %d, %s",
         (int)verb->new_pid, (int)verb->old_pid, still);
 }
 
@@ -312,7 +313,7 @@ static int run_forward(struct verb *verb)
 
     if (!verb->serves)
         return report(verb, EXIT_FAILURE,
-            "the new binary, process %d, does not serve yet: wait for it, or end it by "
+            "the new binary, process %d, does not serve yet: wait, or end the process by "
             "\"forkbeard upgrade back\"",
             (int)verb->new_pid);
     if (ends(&verb->new))
@@ -329,8 +330,8 @@ static int run_forward(struct verb *verb)
     if (status != EXIT_SUCCESS)
         return status;
     return report(verb, EXIT_NO_REPLY,
-        "the old binary, process %d, was told to quit and has not ended yet; the new one, process "
-        "%d, serves",
+        "the old binary, process %d, was told to quit and has not ended yet; the new binary, "
+        "process %d, serves",
         (int)verb->old_pid, (int)verb->new_pid);
 }
 
@@ -351,8 +352,8 @@ static int run_back(struct verb *verb)
     while (poll_state_again(verb, &status))
         if (!verb->under_way && new->pid == old_pid)
             return report(verb, EXIT_SUCCESS,
-                "the upgrade was taken back: process %d serves alone again; the new one, process "
-                "%d, has ended",
+                "the upgrade was taken back: process %d serves alone again; the new binary, "
+                "process %d, has ended",
                 old_pid, new_pid);
     if (status != EXIT_SUCCESS)
         return status;
@@ -360,7 +361,7 @@ static int run_back(struct verb *verb)
         return report(verb, EXIT_NO_REPLY,
             "the new binary, process %d, was told to quit and has not ended yet", new_pid);
     return report(verb, EXIT_NO_REPLY,
-        "the old binary, process %d, serves alone, but the new one, process %d, still has %lld "
+        "the old binary, process %d, serves alone, but the new binary, process %d, still has %lld "
         "session%s: the names of the pid file and the control socket move back when it has ended",
         old_pid, new_pid, (long long)new->sessions, plural_end(new->sessions));
 }

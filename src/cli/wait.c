@@ -114,7 +114,7 @@ static void stop_late(const struct endings *endings, const struct core_settings 
     for (unsigned i = 0; i < endings->n; i++)
         if (!endings->list[i].ended)
             log_write(log, LEVEL_WARN, 0,
-                "master process %d has not ended within %" PRId64 " ms, it is told to stop",
+                "master process %d has not ended within %" PRId64 " ms, and is told to stop",
                 (int)endings->list[i].pid, waited_ms);
     if (masters_find(&masters, core, log) == -1)
         return;

@@ -88,7 +88,7 @@ static enum lexer_token fail_after_quote(struct lexer *lexer, struct conf_word *
     else
         report_error(lexer->source->report, word,
             "unexpected \"%.*s\" after a quoted word, expecting white space, \";\" or \"{\"; "
-            "its quote was opened at line %u",
+            "the quote was opened at line %u",
             (int)word->width, lexer->at, lexer->quote_line);
     return TOKEN_FAILED;
 }

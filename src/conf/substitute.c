@@ -85,7 +85,7 @@ static const char *put_default(
 {
     if (s->depth == DEPTH_MAX) {
         report_error(s->source->report, s->word,
-            "more than %d defaults of environment variables are nested in each other", DEPTH_MAX);
+            "more than %d defaults of environment variables are nested", DEPTH_MAX);
         return NULL;
     }
     s->depth++;
@@ -165,7 +165,7 @@ int substitute_variables(struct conf_source *source, const struct conf_word *wor
         return -1;
     if (s.n > CONF_FILE_MAX) { /* a small file with a large variable many times */
         return report_error(source->report, word,
-            "with its environment variables the argument is larger than %d MiB",
+            "with the environment variables the argument is larger than %d MiB",
             CONF_FILE_MAX / (1024 * 1024));
     }
     s.to = arena_alloc(source->arena, s.n + 1);

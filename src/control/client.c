@@ -265,7 +265,7 @@ const char *control_client_refusal(struct control *control, int fd, pid_t *pid)
     if (os_socket_peer(fd, &uid, pid) == -1) {
         log_write(
             control->pool->log, LEVEL_ERROR, errno, "a client of the control socket is unknown");
-        return "who asks could not be found out";
+        return "the client could not be identified";
     }
     if (uid != 0 && uid != geteuid())
         return refuse_peer(
@@ -273,13 +273,13 @@ const char *control_client_refusal(struct control *control, int fd, pid_t *pid)
     if (*pid == 0 || *pid == process_ops->self())
         return NULL;
     if (pool_find_worker(control->pool, *pid) != NULL)
-        return refuse_peer(control, uid, *pid, "permission denied: it is a worker process");
+        return refuse_peer(control, uid, *pid, "permission denied: the client is a worker process");
     kin = find_client_kin(control, fd, *pid);
     if (kin == KIN_DESCENDANT)
         return refuse_peer(
-            control, uid, *pid, "permission denied: a worker or module has started it");
+            control, uid, *pid, "permission denied: a worker or module has started the client");
     if (kin == KIN_UNKNOWN && is_worker_user(control->pool, uid))
         return refuse_peer(control, uid, *pid,
-            "permission denied: it has ended before it was known not to be a worker");
+            "permission denied: the client has ended before the check for a worker");
     return NULL;
 }

@@ -221,7 +221,7 @@ static void make_control_room(struct control *control, const struct control_clie
     other = longest_idle(control, client);
     assert(other != NULL && control->client_n == CONTROL_CLIENTS_MAX + 1); /* fewer may wait */
     if (other->phase == CLIENT_READING) { /* the reply before is through */
-        control_reply_error(other, "closed, for another client: too many are connected", true);
+        control_reply_error(other, "closed, for a new client: too many are connected", true);
         if (run_client_step(other) == CLIENT_DONE)
             run_client_step(other); /* takes what is unread */
     }

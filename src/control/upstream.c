@@ -306,16 +306,18 @@ static bool set_server_state(const struct control *control, const struct upstrea
             refusal, "unknown state \"%s\", expected up, drain, down or auto", change->state);
     } else if (group->zone == NULL || errno == ENOTSUP) {
         add_refusal_text(refusal,
-            "upstream \"%s\" has no zone, without which workers cannot be told of a state: add "
-            "\"zone %s 64k;\" to it and reload",
+            "upstream \"%s\" has no zone, and without a zone workers cannot be told of a state: "
+            "add "
+            "\"zone %s 64k;\" to the block and reload",
             change->upstream, change->upstream);
     } else if (name == NULL) {
-        add_refusal_text(refusal, "upstream \"%s\" has no server \"%.*s\", it has",
-            change->upstream, NAME_SHOWN, change->server);
+        add_refusal_text(refusal, "upstream \"%s\" has no server \"%.*s\", only", change->upstream,
+            NAME_SHOWN, change->server);
         visit_servers(control, group, add_refusal_server, refusal);
     } else {
         add_refusal_text(refusal,
-            "the zone of upstream \"%s\" has no room for another state: make it larger and reload",
+            "the zone of upstream \"%s\" has no room for a further state: make the zone larger and "
+            "reload",
             change->upstream);
     }
     return false;

@@ -37,7 +37,7 @@ const char *debug_queue(unsigned queue)
         [QUEUE_FOUND] = "normal",
     };
 
-    static_assert(countof(names) == QUEUES, "each queue has a name");
+    static_assert(countof(names) == QUEUES, "every queue has a name");
     assert(queue < QUEUES);
     return names[queue];
 }

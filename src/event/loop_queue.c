@@ -27,7 +27,7 @@ COLD bool loop_report_closed(
 {
     log_write(
         loop->log, LEVEL_ALERT, 0, "%s says that descriptor %d is not open", teller, source->fd);
-    log_debug_point(loop->log, "a source was closed under its mechanism");
+    log_debug_point(loop->log, "a source was closed under the mechanism");
     if (!loop_owns(loop, source))
         return true;
     loop_fail(loop, call, EBADF);

@@ -166,7 +166,7 @@ static inline void loop_report(
     struct event *event = &source->events[direction], **place = loop->found.next;
 
     debug_source(loop, source, "ready to %s%s", debug_direction(direction),
-        event->armed ? "" : ", which waits until it is wanted");
+        event->armed ? "" : ", waits until wanted");
     event->ready = true;
     if (!event->armed)
         return;

@@ -130,8 +130,8 @@ void source_disarm_listener(struct loop *loop, struct source *source)
     debug_source(loop, source, "%s stops watching the listener", loop->mechanism->name);
     if ((mechanism->del_listener != NULL ? mechanism->del_listener(loop, source)
                                          : mechanism->del(loop, source, EVENT_READ)) == -1)
-        log_write(
-            loop->log, LEVEL_ALERT, errno, "a listener could not be taken out of the watched ones");
+        log_write(loop->log, LEVEL_ALERT, errno,
+            "a listener could not be taken out of the watched sources");
     source->listening = source->events[EVENT_READ].armed = false;
     loop_unpost(loop, &source->events[EVENT_READ]);
 }

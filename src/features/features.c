@@ -2,7 +2,7 @@
 /* The list of features, and what a worker does with each. */
 #include "features/features.h"
 
-static_assert(FEATURES <= STREAM_FEATURES, "servers have room for what features have of them");
+static_assert(FEATURES <= STREAM_FEATURES, "servers have room for the parts of features");
 
 const struct feature *const features_all[] = {
 #define FEATURE(id, name) [FEATURE_##id] = &name##_feature,

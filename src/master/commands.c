@@ -62,7 +62,7 @@ static uint64_t describe_wait(const struct master *master, char *text, size_t si
     const struct upgrade *upgrade = &master->upgrade;
 
     if (master->reload.phase == RELOAD_CHECKING) {
-        snprintf(text, size, "a reload is under way: its configuration is checked");
+        snprintf(text, size, "a reload is under way: the configuration is checked");
         return pool_ms_until(&master->pool, master->reload.deadline.deadline);
     }
     if (master->reload.phase != RELOAD_IDLE) {

@@ -77,8 +77,8 @@ static void note_serving(void *host, bool first)
     worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
     if (master->reload.phase == RELOAD_GOING_BACK) {
         log_write(&master->log, LEVEL_ERROR, 0,
-            "reload failed: the previous configuration is in force again, correct the new one and "
-            "try again");
+            "reload failed: the previous configuration is in force again, correct the new "
+            "configuration and try again");
         reload_end(master, false);
     } else if (master->pool.probation.before != NULL) {
         reload_set_phase(&master->reload, RELOAD_PROVING);
@@ -115,8 +115,8 @@ static void note_start_failed(void *host)
 
     if (master->reload.phase == RELOAD_GOING_BACK && master->phase == MASTER_RUNS) {
         log_write(&master->log, LEVEL_ERROR, 0,
-            "reload failed, and the previous configuration could not be started again: the new one "
-            "stays in force");
+            "reload failed, and the previous configuration could not be started again: the new "
+            "configuration stays in force");
         /* a generation that never served has published nothing */
         endpoints_publish_again(
             &master->endpoints, &master->pool.serving->cycle->core, master->upgrade.control);
@@ -276,7 +276,7 @@ static const char *accept_command(void *host, enum command command)
     if (begins && master->phase != MASTER_RUNS)
         return "the daemon is ending";
     if (command == COMMAND_RESUME && master->phase != MASTER_QUITS)
-        return master->phase == MASTER_TERMINATES ? "the daemon is stopping: it is too late"
+        return master->phase == MASTER_TERMINATES ? "the daemon is stopping: too late"
                                                   : "the daemon is not shutting down";
     if (command == COMMAND_LEAVE && master->upgrade.phase != UPGRADE_NONE)
         return "another master process runs beside this one: the upgrade is not complete";

@@ -46,7 +46,7 @@ void left_behind_report(const struct left_behind *left)
     if (report.n > 0)
         log_write(left->pool->log, LEVEL_ALERT, 0,
             "%u worker process%s of master process %d, which was killed, still ha%s sessions:%s "
-            "(\"kill -INT\" ends them, as a fast shutdown does)",
+            "(\"kill -INT\" ends the processes, as a fast shutdown does)",
             report.n, report.n == 1 ? "" : "es", (int)report.master, report.n == 1 ? "s" : "ve",
             report.pids);
 }
@@ -81,8 +81,8 @@ void left_behind_end(struct left_behind *left)
     if (n == 0)
         return;
     log_write(left->pool->log, LEVEL_NOTICE, 0,
-        "%u worker process%s of a master process that was killed %s told to end", n,
-        n == 1 ? "" : "es", n == 1 ? "is" : "are");
+        "%u worker process%s of a killed master process %s told to end", n, n == 1 ? "" : "es",
+        n == 1 ? "is" : "are");
     left->killed_at = left->pool->clock->mono_ms + KILL_MS;
     left->look.expired = look_at_left;
     timers_arm(left->pool->timers, &left->look, LOOK_MS);

@@ -135,8 +135,8 @@ static void fail_at_once(struct master *master)
 {
     if (master->phase == MASTER_RUNS)
         log_write(&master->log, LEVEL_ERROR, 0,
-            "reload failed: the previous configuration stays in force, correct the new one and "
-            "try again");
+            "reload failed: the previous configuration stays in force, correct the new "
+            "configuration and try again");
     reload_end(master, false);
 }
 

@@ -121,7 +121,7 @@ static const char *check_struct_size(
     if (size >= least && size <= SIZE_MOST)
         return NULL;
     return module_text(
-        text, "says that its %s has %zu bytes, and it cannot: begin it with %s", what, size, begin);
+        text, "gives %s an impossible size, %zu bytes: begin with %s", what, size, begin);
 }
 
 static const char *check_sizes(const fb_protocol *protocol, char *text)
@@ -142,8 +142,8 @@ static const char *check_sizes(const fb_protocol *protocol, char *text)
         return wrong;
     if (protocol->conn_state > CONN_STATE_MOST)
         return module_text(text,
-            "wants %" PRIu32 " bytes of conn_state for each connection, of which %d are the most: "
-            "take what is large from fb_alloc()",
+            "wants %" PRIu32 " bytes of conn_state for a connection, and %d are the most: take "
+            "large buffers from fb_alloc()",
             protocol->conn_state, CONN_STATE_MOST);
     return NULL;
 }
@@ -154,7 +154,7 @@ static const char *check_ops(const fb_protocol *protocol, char *text)
     fb_ops ops;
 
     if (protocol->ops == NULL)
-        return module_text(text, "has no callbacks: its \"ops\" is NULL");
+        return module_text(text, "has no callbacks: \"ops\" is NULL");
     wrong =
         check_struct_size("fb_ops", ".size = sizeof(fb_ops)", protocol->ops->size, OPS_LEAST, text);
     if (wrong != NULL)
@@ -163,7 +163,7 @@ static const char *check_ops(const fb_protocol *protocol, char *text)
     if (ops.opened == NULL && ops.data == NULL && ops.eof == NULL && ops.writable == NULL &&
         ops.timer == NULL && ops.draining == NULL && ops.message == NULL && ops.answered == NULL &&
         ops.closed == NULL)
-        return module_text(text, "has no callbacks: set at least one in its fb_ops");
+        return module_text(text, "has no callbacks: set at least one callback in fb_ops");
     return NULL;
 }
 
@@ -199,7 +199,7 @@ static const char *check_directive_place(
         width = directive->room;
     if (directive->offset + width > protocol->conf_state)
         return module_text(text,
-            "has the value of \"%s\" outside of its conf_state: %" PRIu64 " bytes at %" PRIu32
+            "has the value of \"%s\" outside of conf_state: %" PRIu64 " bytes at %" PRIu32
             " of %" PRIu32,
             directive->name, width, directive->offset, protocol->conf_state);
     if (directive->value != FB_VALUE_CUSTOM && directive->offset % sizeof(int64_t) != 0)
@@ -218,8 +218,8 @@ static const char *check_directive_value(const fb_directive *directive, char *te
     case FB_VALUE_MSEC:
         if (directive->least > directive->greatest)
             return module_text(text,
-                "has a directive \"%s\" that no value fits: its least, %" PRId64
-                ", is above its greatest, %" PRId64,
+                "has a directive \"%s\" without a possible value: the least, %" PRId64
+                ", is above the greatest, %" PRId64,
                 name, directive->least, directive->greatest);
         return NULL;
     case FB_VALUE_NAME:
@@ -230,7 +230,7 @@ static const char *check_directive_value(const fb_directive *directive, char *te
     case FB_VALUE_CUSTOM:
         if (directive->set == NULL)
             return module_text(
-                text, "has a directive \"%s\" of its own kind without \"set\"", name);
+                text, "has a directive \"%s\" of FB_VALUE_CUSTOM without \"set\"", name);
         if (directive->args_least > directive->args_most)
             return module_text(text,
                 "has a directive \"%s\" with at least %" PRIu32 " and at most %" PRIu32
@@ -282,7 +282,7 @@ static const char *check_directives(const fb_protocol *protocol, char *text)
     if (protocol->directive_n > DIRECTIVES_MOST ||
         (protocol->directive_n > 0 && protocol->directives == NULL))
         return module_text(text,
-            "says that it has %" PRIu32 " directives, and it cannot: use FB_PROTOCOL_DIRECTIVES()",
+            "has an impossible number of directives, %" PRIu32 ": use FB_PROTOCOL_DIRECTIVES()",
             protocol->directive_n);
     for (uint32_t i = 0; i < protocol->directive_n; i++) {
         const fb_directive directive = directive_at(protocol, i);
@@ -294,14 +294,14 @@ static const char *check_directives(const fb_protocol *protocol, char *text)
             continue;
         if (handler != NULL)
             return module_text(text,
-                "has more than one handler directive, \"%s\" and \"%s\": FB_DIRECTIVE_HANDLER is "
-                "for the one that gives it a server",
+                "has more than one handler directive, \"%s\" and \"%s\": FB_DIRECTIVE_HANDLER "
+                "is for the directive that gives the protocol a server",
                 handler, directive.name);
         handler = directive.name;
     }
     if (handler == NULL)
-        return module_text(text,
-            "has no handler directive: FB_DIRECTIVE_HANDLER is for the one that gives it a server");
+        return module_text(text, "has no handler directive: FB_DIRECTIVE_HANDLER is for the "
+                                 "directive that gives the protocol a server");
     return NULL;
 }
 
@@ -310,7 +310,7 @@ static const char *check_metrics(const fb_protocol *protocol, char *text)
     if (protocol->metric_n > SHM_METRICS_MAX ||
         (protocol->metric_n > 0 && protocol->metrics == NULL))
         return module_text(text,
-            "says that it has %" PRIu32 " metrics, and it cannot: use FB_PROTOCOL_METRICS()",
+            "has an impossible number of metrics, %" PRIu32 ": use FB_PROTOCOL_METRICS()",
             protocol->metric_n);
     for (uint32_t i = 0; i < protocol->metric_n; i++) {
         const fb_metric *metric = &protocol->metrics[i];
@@ -342,7 +342,7 @@ static const char *check_variable(const fb_protocol *protocol, uint32_t i, char 
     if (strncmp(variable.name, protocol->name, n) != 0 || variable.name[n] != '_' ||
         !module_is_name(variable.name + n + 1))
         return module_text(text,
-            "has a variable \"%.80s\": its name is \"%s_\", and 1 to %d letters, digits and \"_\"",
+            "has a variable \"%.80s\": the name is \"%s_\", and 1 to %d letters, digits and \"_\"",
             variable.name, protocol->name, NAME_MOST);
     if ((variable.flags & ~FB_VARIABLE_VOLATILE) != 0)
         return module_text(text,
@@ -351,7 +351,7 @@ static const char *check_variable(const fb_protocol *protocol, uint32_t i, char 
             variable.name, variable.flags);
     if (variable.value == NULL && variable.flags != 0)
         return module_text(text,
-            "has a variable \"%s\" without \"value\": FB_VARIABLE_VOLATILE needs one",
+            "has a variable \"%s\" without \"value\": FB_VARIABLE_VOLATILE needs a \"value\"",
             variable.name);
     for (uint32_t j = 0; j < i; j++)
         if (strcmp(variable_at(protocol, j).name, variable.name) == 0)
@@ -368,8 +368,8 @@ static const char *check_variables(const fb_protocol *protocol, char *text)
     if (protocol->variable_n > VARIABLES_MOST || protocol->variables == NULL ||
         protocol->variable_size < VARIABLE_LEAST || protocol->variable_size > SIZE_MOST)
         return module_text(text,
-            "says that it has %" PRIu32 " variables of %" PRIu32
-            " bytes, and it cannot: use FB_PROTOCOL_VARIABLES()",
+            "has an impossible table, %" PRIu32 " variables of %" PRIu32
+            " bytes: use FB_PROTOCOL_VARIABLES()",
             protocol->variable_n, protocol->variable_size);
     for (uint32_t i = 0; i < protocol->variable_n && wrong == NULL; i++)
         wrong = check_variable(protocol, i, text);

@@ -82,8 +82,7 @@ static const char *copy_module_file(
     if (is_loaded(modules, file))
         return module_text(load->text, "is loaded already");
     if (!is_elf(fd))
-        return module_text(
-            load->text, "is not a shared object: build it with \"cc -shared -fPIC\"");
+        return module_text(load->text, "is not a shared object: build with \"cc -shared -fPIC\"");
     if (os_copy_create(&load->copy, slash != NULL ? slash + 1 : path) == -1 ||
         copy_file(fd, load->copy.fd) == -1 || os_copy_finish(&load->copy) == -1) {
         if (errno == EMFILE && load->copy.fd != -1)

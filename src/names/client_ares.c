@@ -30,9 +30,9 @@ static struct names_reply reply_of(int status)
         struct names_reply reply;
     } replies[] = {
         { ARES_SUCCESS, { .outcome = FB_NAME_FOUND } },
-        { ARES_ENOTFOUND, { FB_NAME_ABSENT, "there is no such name", NULL, 0 } },
-        { ARES_EBADNAME, { FB_NAME_ABSENT, "there is no such name", NULL, 0 } },
-        { ARES_ENODATA, { FB_NAME_NO_DATA, "it has no such record", NULL, 0 } },
+        { ARES_ENOTFOUND, { FB_NAME_ABSENT, "the name does not exist", NULL, 0 } },
+        { ARES_EBADNAME, { FB_NAME_ABSENT, "the name does not exist", NULL, 0 } },
+        { ARES_ENODATA, { FB_NAME_NO_DATA, "the name has no record of the type", NULL, 0 } },
         { ARES_ETIMEOUT, { FB_NAME_TIMED_OUT, "no server has answered", NULL, 0 } },
         { ARES_ECONNREFUSED,
             { FB_NAME_FAILED, "no server can be reached, or will answer", NULL, 0 } },

@@ -308,10 +308,10 @@ const char *message_why(enum message_status status)
 {
     static const char *const texts[] = {
         [MESSAGE_FOUND] = "it was found",
-        [MESSAGE_NO_DATA] = "it has no such record",
+        [MESSAGE_NO_DATA] = "the name has no record of the type",
         [MESSAGE_CUT] = "the answer is cut",
         [MESSAGE_MALFORMED] = "the answer is malformed",
-        [MESSAGE_LOOP] = "its aliases do not end",
+        [MESSAGE_LOOP] = "the aliases do not end",
         [MESSAGE_FOREIGN] = "the answer is about another name",
     };
 

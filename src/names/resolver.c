@@ -264,8 +264,8 @@ static bool look_into_hosts(struct resolver *resolver, struct resolver_question 
     if (!readable && !resolver->has_warned) {
         resolver->has_warned = true;
         log_write(resolver->host->loop->log, LEVEL_WARN, 0,
-            "\"/etc/hosts\" cannot be read, names are asked for without it: a file that was "
-            "replaced is read after a reload");
+            "\"/etc/hosts\" cannot be read, names are asked for without the file: a replaced file "
+            "is read after a reload");
     }
     if (found)
         end_found(question, &message, 0);

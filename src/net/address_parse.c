@@ -319,7 +319,7 @@ const char *address_parse_listen(
     if (wrong == NULL && parts.brackets && IN6_IS_ADDR_LINKLOCAL(&out->in6.sin6_addr) &&
         out->in6.sin6_scope_id == 0) {
         *n = 0;
-        return "a link-local address needs its network interface, as in [fe80::1%eth0]:80";
+        return "a link-local address needs a network interface, as in [fe80::1%eth0]:80";
     }
     return wrong;
 }

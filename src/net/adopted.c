@@ -65,17 +65,17 @@ static const char *inspect_socket(
     errno = 0;
     type = listener_option_of(fd, OPTION(SOL_SOCKET, SO_TYPE));
     if (errno != 0)
-        return "it is not a socket";
+        return "the descriptor is not a socket";
     if (type != SOCK_STREAM)
-        return "it is not a stream socket";
+        return "the socket is not a stream socket";
     if (listener_option_of(fd, OPTION(SOL_SOCKET, SO_ACCEPTCONN)) == 0 &&
         !listens_again(fd, address))
-        return "it does not listen";
+        return "the socket does not listen";
     if (address_of_socket(address, fd) == -1)
-        return "its address is not known";
+        return "the address is not known";
     if (address->any.sa_family != AF_INET && address->any.sa_family != AF_INET6 &&
         address->any.sa_family != AF_UNIX)
-        return "it is neither TCP nor a unix domain socket";
+        return "the socket is neither TCP nor a unix domain socket";
     *options = listener_defaults;
     options->reuseport = listener_option_of(fd, OPTION(SOL_SOCKET, SO_REUSEPORT)) != 0;
     *ipv6only = listener_option_of(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != 0;
@@ -93,7 +93,7 @@ const char *adopted_add(struct adopted *adopted, const struct adopted_socket *pa
     int flags;
 
     if (own == NULL)
-        return "there is no memory for it";
+        return "there is no memory for the socket";
     *own = *passed;
     own->name = arena_strdup(adopted->arena, passed->name);
     wrong = inspect_socket(own->fd, &address, &options, &own->ipv6only);
@@ -102,7 +102,7 @@ const char *adopted_add(struct adopted *adopted, const struct adopted_socket *pa
     flags = fcntl(own->fd, F_GETFL);
     if (flags == -1 || fcntl(own->fd, F_SETFL, flags | O_NONBLOCK) == -1 ||
         fcntl(own->fd, F_SETFD, FD_CLOEXEC) == -1)
-        return "its flags cannot be set";
+        return "the flags cannot be set";
     holder = listener_set_at(&adopted->holders, &address);
     if (holder == NULL) {
         holder = listener_create(adopted->arena, &address, &options);
@@ -111,7 +111,7 @@ const char *adopted_add(struct adopted *adopted, const struct adopted_socket *pa
     }
     if (own->name == NULL || holder == NULL ||
         listener_add(holder, own->fd, own->from == ADOPTED_FROM_MANAGER) == -1)
-        return "there is no memory for it";
+        return "there is no memory for the socket";
     holder->foreign = holder->foreign || own->from == ADOPTED_FROM_MANAGER;
     holder->stored_n += own->from == ADOPTED_FROM_STORE;
     own->holder = holder;

@@ -135,7 +135,7 @@ COLD bool conn_send_failed(struct fb_conn *conn, int error)
     conn->pipe->from.broken = true;
     if (conn->write != CONN_WRITE_ENDED)
         conn_set_write(conn, CONN_WRITE_ENDED);
-    conn_trace(conn, "is broken, what has come before is received");
+    conn_trace(conn, "is broken, earlier bytes are received");
     conn_tell_failed(conn, error);
     conn_drop_output(conn);
     return false;
@@ -227,7 +227,7 @@ static bool send_file_piece(struct fb_conn *conn, struct chunk *chunk)
         conn->source.io->sendfile(&conn->source, chunk->file.fd, &offset, most);
 
     if (result.status == IO_EOF) {
-        conn_log(conn, LEVEL_ERROR, ENODATA, "a file ends before what is to be sent of it");
+        conn_log(conn, LEVEL_ERROR, ENODATA, "a file ends before the end of the bytes to send");
         conn_fail_by(conn, ENODATA);
         return false;
     }

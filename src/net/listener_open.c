@@ -55,8 +55,8 @@ static void share_passed_sockets(
     if (!listener->options.reuseport || passed >= slots)
         return;
     log_write(log, LEVEL_WARN, 0,
-        "\"reuseport\" of %s is ignored: the service manager has passed %u sockets for %u workers, "
-        "which share them",
+        "\"reuseport\" of %s is ignored: the service manager has passed %u sockets for %u workers "
+        "to share",
         listener->text, passed, slots);
     listener->options.reuseport = false;
 }
@@ -132,7 +132,7 @@ int listener_commit(struct listener *listener, struct listener_system *system, s
         if (listener->adopted && listener->address.any.sa_family == AF_INET6 &&
             listener_option_of(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != listener->options.ipv6only)
             log_write(log, LEVEL_WARN, 0,
-                "ipv6only=%s is ignored: %s is open already, and is kept as it is",
+                "ipv6only=%s is ignored: %s is open already, and stays unchanged",
                 listener->options.ipv6only ? "on" : "off", listener->text);
         /* a kept socket may have been shut down by another process */
         if ((listener->adopted && !listener_is_unix(listener) && listener_is_broken(listener, fd) &&

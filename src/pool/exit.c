@@ -140,8 +140,8 @@ static void follow_death(struct pool_worker *worker, bool crashed, bool early, b
 static void follow_orphan(struct pool_worker *worker)
 {
     log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
-        "%s %d has ended, its exit code is not known to who is not its parent",
-        pool_worker_title(worker), (int)worker->pid);
+        "%s %d has ended, the exit code is known to the parent alone", pool_worker_title(worker),
+        (int)worker->pid);
     if (worker->known)
         pool_outbox_note_gone(worker);
     pool_worker_set_phase(worker, POOL_WORKER_EMPTY);

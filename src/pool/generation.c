@@ -136,7 +136,7 @@ static void bound_slots(struct pool *pool)
         if (generation->phase == GENERATION_CLOSING || generation == pool->serving)
             continue;
         n -= generation->process_n;
-        close_generation(generation, "the next reload has no room for its worker processes");
+        close_generation(generation, "the next reload has no room for worker processes");
     }
 }
 

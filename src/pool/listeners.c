@@ -167,7 +167,8 @@ void pool_note_damaged_mutex(struct pool_worker *worker)
         return;
     }
     log_write(log, LEVEL_ALERT, 0,
-        "the accept mutex was damaged again, generation %u goes on without it", generation->number);
+        "the accept mutex was damaged again, generation %u goes on without the mutex",
+        generation->number);
     generation->without_mutex = true;
     GENERATION_FOREACH_SERVING (worker, generation)
         if (worker->phase >= POOL_WORKER_READY)

@@ -23,7 +23,7 @@
 static const char unknown_kind[] = "a message of unknown kind";
 static const char wrong_phase[] = "a message that does not fit its phase";
 static const char wrong_argument[] = "an argument out of range";
-static const char unread_replies[] = "requests whose replies are not read";
+static const char unread_replies[] = "requests with unread replies";
 
 #define IN(phase) (1u << POOL_WORKER_##phase)
 #define IN_SET_UP (IN(READY) | IN(ACCEPTING) | IN(RELEASED))

@@ -15,7 +15,7 @@
 #include <assert.h>
 #include <errno.h>
 
-static const char unread_messages[] = "it does not read what it is sent";
+static const char unread_messages[] = "the process does not read its messages";
 
 /* Whether the incarnation, perhaps invented, is of the other master process. */
 static bool is_foreign_incarnation(const struct pool *pool, uint32_t incarnation)

@@ -136,8 +136,8 @@ void pool_backoff_note(struct generation *generation)
     else
         snprintf(cause, sizeof(cause), "with code %d", WEXITSTATUS(status));
     log_write(pool->log, LEVEL_ALERT, 0,
-        "no worker process serves: all %u of generation %u crash as they start, the last one "
-        "exited %s, the next one starts in %" PRIu64 " ms",
+        "no worker process serves: all %u of generation %u crash as they start, the last process "
+        "exited %s, the next starts in %" PRIu64 " ms",
         generation->serve_n, generation->number, cause,
         next > pool->clock->mono_ms ? next - pool->clock->mono_ms : 0);
 }

@@ -167,7 +167,7 @@ void pool_worker_break_rule(struct pool_worker *worker, const char *rule)
         return;
     worker->killed = POOL_KILL_CHANNEL;
     log_quota_write(&worker->lines, LEVEL_ALERT, 0,
-        "%s %d has broken a rule of the channel (%s), it is killed", pool_worker_title(worker),
+        "%s %d has broken a rule of the channel (%s), and is killed", pool_worker_title(worker),
         (int)worker->pid, rule);
     signals_send_held(worker->pid, worker->handle, SIGKILL, worker->generation->pool->log);
 }
@@ -188,7 +188,7 @@ static void kill_stuck(struct pool_worker *worker)
     assert(worker->pid > 0 && worker->killed == POOL_KILL_NONE);
     death_place(worker->generation->cycle, &words, where);
     log_quota_write(&worker->lines, LEVEL_ALERT, 0,
-        "%s %d was stuck %s for %" PRIu64 " %s (worker_watchdog), it is killed",
+        "%s %d was stuck %s for %" PRIu64 " %s (worker_watchdog), and is killed",
         pool_worker_title(worker), (int)worker->pid, where, ms < 1000 ? ms : ms / 1000,
         ms < 1000 ? "ms" : "s");
     worker->killed = POOL_KILL_STUCK;

@@ -48,9 +48,9 @@ static void warn_of_name(const struct asked *asked, const char *name, const char
             kept == 1 ? "address" : "addresses", kept == 1 ? "is" : "are");
     else
         report_warn(&asked->check->report, asked->server->word,
-            "\"%s\" has no answer now: %s; the server has no address until there is one%s", name,
+            "\"%s\" has no answer now: %s; the server has no address until an answer comes%s", name,
             why,
-            asked->check->known.segment.base == NULL ? ", but for those that a daemon has of before"
+            asked->check->known.segment.base == NULL ? ", but for former addresses of a daemon"
                                                      : "");
 }
 
@@ -100,7 +100,7 @@ static void ask_name(struct name_check *check, const struct stream_settings *str
         check->waits++;
         return;
     }
-    warn_of_name(asked, query.name, "it is no name of a host, or cannot be asked for");
+    warn_of_name(asked, query.name, "the text is no name of a host, or cannot be asked for");
     free(asked);
 }
 

@@ -130,7 +130,7 @@ int listeners_open(struct cycle *cycle, const struct cycle *in_force, const stru
 
         if (open_or_commit(listener, from, slots, NULL, excerpts, log) == -1 &&
             ++failed == FAILED_MAX) {
-            log_write(log, LEVEL_EMERG, 0, "too many addresses failed, others were not tried");
+            log_write(log, LEVEL_EMERG, 0, "too many addresses failed, the rest was not tried");
             log_note_temporary(log);
             break;
         }

@@ -158,7 +158,7 @@ static int open_target(struct log_target *target, struct log *log)
     }
     if (target->way == LOG_WAY_WAIT)
         log_write(log, LEVEL_WARN, 0,
-            "%s cannot be opened again: when its reader stalls, processes wait for it",
+            "%s cannot be opened again: processes wait when the reader stalls",
             log_target_name(target, name));
     return 0;
 }

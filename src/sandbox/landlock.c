@@ -113,7 +113,7 @@ const char *sandbox_landlock_lacks(int *error)
     *error = errno;
     switch (*error) {
     case EOPNOTSUPP:
-        return "Landlock is not enabled: add it to the kernel's \"lsm=\" parameter";
+        return "Landlock is not enabled: add \"landlock\" to the kernel's \"lsm=\" parameter";
     case ENOSYS:
         return "the kernel does not have Landlock";
     default:

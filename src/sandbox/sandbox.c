@@ -74,10 +74,10 @@ static void note_needs(const struct needs *needs, struct log *log)
 
     for (size_t i = 0; i < countof(lifted); i++)
         if (needs->rights & lifted[i].right)
-            log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s, because protocols need it",
-                lifted[i].what);
+            log_write(log, LEVEL_NOTICE, 0,
+                "sandbox: workers may %s, because protocols need the right", lifted[i].what);
     STAILQ_FOREACH (path, &needs->paths, link)
-        log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s \"%s\", because %s it",
+        log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s \"%s\", because %s the path",
             accesses[path->access], path->path,
             path->access == NEEDS_TO_APPEND ? "access logs need" : "protocols need");
 }
@@ -140,9 +140,9 @@ int sandbox_prepare(struct cycle *cycle, struct log *log)
     count_lacks(log, LEVEL_NOTICE, "sandbox: workers run");
     if (unknown != NULL)
         log_write(log, LEVEL_NOTICE, 0,
-            "sandbox: protocol \"%s\" cannot declare its needs, %s: build it again", unknown,
+            "sandbox: protocol \"%s\" cannot declare needs, %s: build the module again", unknown,
             mode == SANDBOX_ON ? "so the sandbox leaves paths, programs and sockets open"
-                               : "and the sandbox denies all of them");
+                               : "and the sandbox denies all");
     note_needs(&cycle->needs, log);
     return prepare_filter(cycle, log);
 }
@@ -155,8 +155,8 @@ static int check_threads(enum log_level level, struct log *log)
     if (n <= 1)
         return 0;
     log_write(log, level, 0,
-        "sandbox: %u threads exist already, started by a protocol's worker_start or its libraries, "
-        "and the rules for paths do not apply to them",
+        "sandbox: %u threads exist already, started by a protocol's worker_start or libraries, and "
+        "the rules for paths do not apply to the threads",
         n);
     return -1;
 }

@@ -50,8 +50,8 @@ static void report_map_news(fb_worker *worker, fb_map *map)
     map->said_ms = fb_mono_ms(worker);
     if (m->emptied != before.emptied)
         log_write(&worker_of(worker)->log, LEVEL_ALERT, 0,
-            "zone \"%s\": the map was damaged, and %" PRIu32 " of its shards were emptied", name,
-            m->emptied - before.emptied);
+            "zone \"%s\": the map was damaged, and %" PRIu32 " shards of the map were emptied",
+            name, m->emptied - before.emptied);
     if (m->rebuilt != before.rebuilt)
         log_write(&worker_of(worker)->log, LEVEL_ALERT, 0,
             "zone \"%s\": the map was damaged and is mended, without a loss of keys", name);

@@ -117,8 +117,7 @@ static void put_stall(struct log *log, const struct log_line *line,
     const struct heartbeat_stall *stall, const char *protocol)
 {
     session_log_put(log, line,
-        "callback \"%s\" of protocol \"%s\" took %" PRIu64
-        " ms, in which this worker did nothing else",
+        "callback \"%s\" of protocol \"%s\" took %" PRIu64 " ms, and blocked the worker",
         heartbeat_stall_name(stall), protocol, stall->us / 1000);
 }
 

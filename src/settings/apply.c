@@ -63,7 +63,7 @@ static bool check_form(
             setting->name);
     else if (!setting->block && directive->block != NULL)
         report_error(apply->report, &directive->name,
-            "directive \"%s\" is not terminated by \";\", it takes no block", setting->name);
+            "directive \"%s\" is not terminated by \";\", and takes no block", setting->name);
     else
         return check_arguments(apply, setting, directive);
     return false;
@@ -78,7 +78,7 @@ static bool check_repetition(
     assert(setting->at & apply->scope->at);
     if (first != NULL && !setting->repeats) {
         report_error(apply->report, &directive->name,
-            "\"%s\" directive is duplicate: it was first set in %s:%u", setting->name,
+            "\"%s\" directive is duplicate: first set in %s:%u", setting->name,
             first->name.file->name, first->name.line);
         return false;
     }

@@ -115,8 +115,8 @@ int settings_need(fb_conf *conf, uint64_t needs)
 static const char *error_text(int error)
 {
     if (error == EFBIG)
-        return "with the other zones it takes more addresses than a process has: it needs fewer or "
-               "shorter entries";
+        return "with all zones a process has too few addresses: the map needs fewer or shorter "
+               "entries";
     return error == ENOMEM ? "out of memory" : error == EOVERFLOW ? "too large" : strerror(error);
 }
 
@@ -133,19 +133,19 @@ static uint64_t memory_of(const fb_map_options *options)
 static const char *check_map(const fb_map_options *options)
 {
     if (options->size < offsetof(fb_map_options, memory))
-        return "its options begin with .size = sizeof(fb_map_options)";
+        return "the options begin with .size = sizeof(fb_map_options)";
     if (options->name == NULL || !module_is_name(options->name))
-        return "its name has 1 to 31 letters, digits and \"_\"";
+        return "the name has 1 to 31 letters, digits and \"_\"";
     if (options->capacity < 1 || options->capacity > SHM_MAP_CAPACITY_MAX)
-        return "its capacity is 1 to 1073741824 entries";
+        return "the capacity is 1 to 1073741824 entries";
     if (options->key_max < 1 || options->key_max > SHM_MAP_KEY_MAX)
-        return "its key_max is 1 to 65535 bytes";
+        return "the key_max is 1 to 65535 bytes";
     if (options->value_max < 1 || options->value_max > SHM_MAP_VALUE_MAX)
-        return "its value_max is 1 to 16777216 bytes";
+        return "the value_max is 1 to 16777216 bytes";
     if (memory_of(options) != 0 && memory_of(options) < MEMORY_LEAST(options))
-        return "its memory is too little for a key and a value";
+        return "the memory is too little for a key and a value";
     if (memory_of(options) > (uint64_t)UINT32_MAX * SHM_MAP_UNIT)
-        return "its memory is 16 TiB at most";
+        return "the memory is 16 TiB at most";
     return NULL;
 }
 
@@ -207,13 +207,13 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options)
     if (map->shape.memory != shape.memory)
         settings_report(conf, NULL,
             "map \"%s\" is declared with a memory of %" PRIu64
-            " bytes, but another server declares it with %" PRIu64 ": use the same value",
+            " bytes, but another server declares the map with %" PRIu64 ": use the same value",
             name, (uint64_t)shape.memory * SHM_MAP_UNIT,
             (uint64_t)map->shape.memory * SHM_MAP_UNIT);
     else
         settings_report(conf, NULL,
             "map \"%s\" is declared with version %" PRIu32 ", %" PRIu32 " entries, keys of %" PRIu32
-            " and values of %" PRIu32 " bytes, but another server declares it with %" PRIu32
+            " and values of %" PRIu32 " bytes, but another server declares the map with %" PRIu32
             ", %" PRIu32 ", %" PRIu32 " and %" PRIu32 ": use the same values",
             name, options->version, options->capacity, options->key_max, options->value_max,
             zone->version, map->shape.capacity, map->shape.key_max, map->shape.value_max);

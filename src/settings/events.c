@@ -22,10 +22,9 @@ static int set_use(struct apply *apply, const struct conf_directive *directive, 
     if (mechanism == NULL && nginx_mechanism(directive->args[0].text) != NULL)
         return set_bad_value(apply, directive, 0, "%s", nginx_mechanism(directive->args[0].text));
     if (mechanism == NULL)
-        return set_bad_name(
-            apply, directive, 0, names, "an event mechanism that was built in (see -V)");
+        return set_bad_name(apply, directive, 0, names, "an event mechanism of the build (see -V)");
     if (!mechanism->yields && !mechanism_available(mechanism))
-        return set_bad_value(apply, directive, 0, "this kernel does not support it");
+        return set_bad_value(apply, directive, 0, "the kernel does not support the mechanism");
     apply->cycle->events.mechanism = mechanism;
     apply->use = &directive->args[0];
     return 0;
@@ -188,7 +187,7 @@ void events_finish(struct apply *apply)
     if (most > 0 && !events->connections_auto && events->worker_connections > most)
         report_error(apply->report, apply->use,
             "\"%s\" serves at most %u descriptors, and %" PRId64
-            " \"worker_connections\" are more: lower them or use another mechanism",
+            " \"worker_connections\" are more: lower the number or use another mechanism",
             events->mechanism->name, most, events->worker_connections);
 }
 

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOT_CHECKED "the configuration was changed after it had been checked, try again"
-#define NO_ROOM "there is no memory for what the name service has answered"
+#define NOT_CHECKED "the configuration was changed after the check, try again"
+#define NO_ROOM "there is no memory for the answer of the name service"
 
 struct identity {
     uid_t uid;

@@ -97,8 +97,9 @@ static int check_module(
         return report_error(apply->report, NULL, "out of memory");
     if (checked == module->protocol)
         return report_error(apply->report, word,
-            "module \"%s\" cannot be checked, as \"debug_modules\" asks: its calls could not be "
-            "redirected",
+            "module \"%s\" cannot be checked, as \"debug_modules\" asks: the module's calls could "
+            "not "
+            "be redirected",
             path);
     module->protocol = checked;
     return 0;
@@ -138,7 +139,7 @@ int modules_set(struct apply *apply, const struct conf_directive *directive, voi
         return set_bad_value(apply, directive, 0, "expected a path");
     if (nginx_module(directive->args[0].text)) {
         report_notice(apply->report, &directive->args[0],
-            "\"%s\" is a module of nginx, which is not loaded: what it does is built in, or not "
+            "\"%s\" is a module of nginx, and is not loaded: its features are built in, or not "
             "supported",
             directive->args[0].text);
         return 0;

@@ -76,7 +76,7 @@ const char *nginx_lacking(const char *name)
     if (strcmp(name, "http") == 0 || strcmp(name, "mail") == 0)
         return ": all servers belong in \"stream\"";
     if (strcmp(name, "state") == 0)
-        return ": servers are those of the configuration";
+        return ": servers come from the configuration";
     if (strcmp(name, "udp_timeout") == 0)
         return ": there is no UDP here, only TCP";
     if (strcmp(name, "ip_hash") == 0 || strncmp(name, "sticky", 6) == 0)
@@ -89,11 +89,11 @@ const char *nginx_lacking(const char *name)
 const char *nginx_mechanism(const char *name)
 {
     if (strcmp(name, "rtsig") == 0)
-        return "nginx has had it for Linux before 2.6.39, this daemon has epoll there";
+        return "nginx has rtsig for Linux before 2.6.39, the daemon has epoll there";
     if (strcmp(name, "iocp") == 0)
-        return "only Windows has it";
+        return "only Windows has the mechanism";
     if (strcmp(name, "aio") == 0)
-        return "it is no event mechanism any more, files are read so by the \"aio\" directive";
+        return "aio is no event mechanism any more, files are read by the \"aio\" directive";
     return NULL;
 }
 

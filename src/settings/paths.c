@@ -47,13 +47,12 @@ static void check_clash(
     if (!is_clash(first, later))
         return;
     if (other->word == NULL)
-        report_error(apply->report, at->word,
-            "\"%s\" has the path \"%s\", which is the default of \"%s\"", at->name, at->path,
-            other->name);
+        report_error(apply->report, at->word, "\"%s\" has the path \"%s\", the default of \"%s\"",
+            at->name, at->path, other->name);
     else
         report_error(apply->report, at->word,
-            "\"%s\" has the path \"%s\", which is already that of \"%s\" in %s:%u", at->name,
-            at->path, other->name, other->word->file->name, other->word->line);
+            "\"%s\" has the path \"%s\", already the path of \"%s\" in %s:%u", at->name, at->path,
+            other->name, other->word->file->name, other->word->line);
 }
 
 RB_HEAD(path_names, path_entry);

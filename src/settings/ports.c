@@ -124,19 +124,19 @@ static void share_address(struct apply *apply, struct collection *all, struct li
 
     listen->first = first;
     if (is_same_to_clients(first, listen) || is_same_to_clients(first->last, listen)) {
-        report_shared(apply, all, listen, first, "\"listen\" of", "it is already used");
+        report_shared(apply, all, listen, first, "\"listen\" of", "the address is already used");
         return;
     }
     if (has_options(listen) && first->options_of != NULL)
-        report_shared(
-            apply, all, listen, first->options_of, "listen options for", "they are already given");
+        report_shared(apply, all, listen, first->options_of, "listen options for",
+            "the options are already given");
     if (listen->default_server && first->chosen->default_server)
-        report_shared(
-            apply, all, listen, first->chosen, "default server for", "there is already one");
+        report_shared(apply, all, listen, first->chosen, "default server for",
+            "there is already a default server");
     if (listen->proxy_protocol != first->proxy_protocol && !quiet)
         report_warn(apply->report, listen->word,
-            "\"proxy_protocol\" is in force for all servers of %s, although not all of them have "
-            "it",
+            "\"proxy_protocol\" is in force for all servers of %s, although not all servers have "
+            "the parameter",
             address_format_zone(&listen->address, text));
     first->last = listen;
     first->own_socket = first->own_socket || listen->own_socket;

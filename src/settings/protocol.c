@@ -387,8 +387,8 @@ static int define_variable(struct apply *apply, const fb_protocol *protocol, uin
         return report_error(apply->report, NULL, "out of memory");
     if (variable->get != NULL)
         return report_error(apply->report, &apply->stream->name,
-            "protocol \"%s\" defines the variable \"%s\", which is another one's", protocol->name,
-            variable->name);
+            "protocol \"%s\" defines the variable \"%s\", already defined elsewhere",
+            protocol->name, variable->name);
     variable->get = variables_protocol_get;
     variable->arg = protocol;
     variable->number = i;

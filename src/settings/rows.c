@@ -46,7 +46,7 @@ static const char *name_contexts(unsigned at, char text[CONTEXTS_TEXT])
         "\"server\"", "\"upstream\"" };
     int n = 0;
 
-    static_assert(CONTEXT_ANY == (1u << countof(names)) - 1, "each context has a name");
+    static_assert(CONTEXT_ANY == (1u << countof(names)) - 1, "every context has a name");
     for (unsigned i = 0; i < countof(names); i++) {
         unsigned bit = 1u << i, rest = at & ~(2 * bit - 1);
         const char *behind = rest == 0 ? "" : (rest & (rest - 1)) == 0 ? " or " : ", ";
@@ -150,12 +150,12 @@ void rows_report_unknown(struct apply *apply, const struct conf_directive *direc
 
     if ((no_effect & apply->scope->at) && directive->block != NULL)
         report_error(apply->report, name,
-            "directive \"%s\" is not terminated by \";\", it takes no block", name->text);
+            "directive \"%s\" is not terminated by \";\", and takes no block", name->text);
     else if (no_effect & apply->scope->at)
         report_notice(apply->report, name, "\"%s\" directive of nginx has no effect here, ignored",
             name->text);
     else if (at != 0)
-        report_error(apply->report, name, "\"%s\" directive is not allowed here, it belongs in %s",
+        report_error(apply->report, name, "\"%s\" directive is not allowed here, and belongs in %s",
             name->text, name_contexts(at, contexts));
     else if (apply->lacks_module && is_server_s)
         apply->scope->refused = true;

@@ -17,7 +17,7 @@ bool rows_is_unterminated(
 /* Places of words of HAProxy's configuration (haproxy_words.def). */
 enum haproxy_place { HAPROXY_DIRECTIVE, HAPROXY_SERVER, HAPROXY_CHECK };
 
-#define HAPROXY_WORD "this is a word of HAProxy: " /* text before the hint */
+#define HAPROXY_WORD "a word of HAProxy: " /* text before the hint */
 
 /* Returns the replacement for a word, perhaps with "=" and a value; NULL: no word of HAProxy's. */
 const char *rows_haproxy_hint(enum haproxy_place place, const char *word);

@@ -122,11 +122,12 @@ static int set_quantity(struct apply *apply, const struct conf_directive *direct
         return 0;
     case NUMBER_RANGE:
         if (quantity->parse(text, INT64_MIN, INT64_MAX, &any) != NUMBER_OK)
-            return set_bad_value(apply, directive, 0, "it is too large");
+            return set_bad_value(apply, directive, 0, "the value is too large");
         if (greatest == INT64_MAX)
-            return set_bad_value(apply, directive, 0, "it must be at least %" PRId64, least);
+            return set_bad_value(apply, directive, 0, "the value must be at least %" PRId64, least);
         return set_bad_value(apply, directive, 0,
-            "it must be between %" PRId64 " and %" PRId64 "%s", least, greatest, quantity->unit);
+            "the value must be between %" PRId64 " and %" PRId64 "%s", least, greatest,
+            quantity->unit);
     default:
         return set_bad_value(apply, directive, 0, "expected %s", quantity->expected);
     }

@@ -108,8 +108,8 @@ void sizing_finish(struct apply *apply)
         sizing->draining = plan_draining();
     if (!cycle->events.connections_auto && *n == 1 && stream_connects(&cycle->stream))
         report_error(apply->report, NULL,
-            "a single one of \"worker_connections\" is not enough for a client and the connection "
-            "to its server");
+            "a value of 1 for \"worker_connections\" is not enough for a client and the connection "
+            "to the server");
     if (!cycle->events.connections_auto && *n <= SURE_BYTES / LEAST_BYTES / sizing->workers)
         return;
     sizing->memory = os_ram_allowed("");

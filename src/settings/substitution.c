@@ -32,8 +32,7 @@ int substitution_set(struct apply *apply, const struct conf_directive *directive
             directive->name.text, earlier->name.text);
     if (file != NULL && file->includer != NULL) { /* a default stands in no file */
         return report_error(apply->report, &directive->name,
-            "\"%s\" must stand in the main file, not in one that it includes",
-            directive->name.text);
+            "\"%s\" must stand in the main file, not in an included file", directive->name.text);
     }
     return set_flag(apply, directive, field);
 }

@@ -63,7 +63,7 @@ static int add_part(struct reading *reading, struct template_part part)
 {
     if (reading->part_n == TEMPLATE_PARTS_MAX)
         return report_error(reading->apply->report, reading->word,
-            "\"%s\" has more than %d variables and texts between them", reading->word->text,
+            "\"%s\" has more than %d variables and texts between variables", reading->word->text,
             TEMPLATE_PARTS_MAX);
     reading->parts[reading->part_n++] = part;
     return 0;

@@ -15,7 +15,7 @@
 
 static_assert(sizeof(struct shm_limit_unit) == SHM_LIMIT_UNIT, "the layout is versioned");
 static_assert(offsetof(struct shm_limit_unit, words) == TABLE_HASH_AT, "the first has the hash");
-static_assert(sizeof(struct shm_limit_shard) == CACHE_LINE, "each shard has its line");
+static_assert(sizeof(struct shm_limit_shard) == CACHE_LINE, "every shard has a line");
 static_assert(SHM_LIMIT_MOST < SHM_LIMIT_COUNT_MASK, "a cell's count is more than any limit");
 
 static int compare_counts(const struct shm_limit_count *a, const struct shm_limit_count *b)

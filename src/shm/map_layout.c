@@ -20,12 +20,12 @@
 
 static_assert(sizeof(struct shm_map_entry) == 40, "the layout is versioned");
 static_assert(offsetof(struct shm_map_entry, hash) == TABLE_HASH_AT, "for walks");
-static_assert(offsetof(struct shm_map_header, seed) == 24, "`memory` is where nothing was");
-static_assert(sizeof(struct shm_map_header) % CACHE_LINE == 0, "and the header has its own");
-static_assert(sizeof(struct shm_map_pool) == CACHE_LINE, "the pool has its line");
-static_assert(sizeof(struct shm_map_shard) == CACHE_LINE, "and so has each shard");
+static_assert(offsetof(struct shm_map_header, seed) == 24, "`memory` is in a former gap");
+static_assert(sizeof(struct shm_map_header) % CACHE_LINE == 0, "and the header has a line");
+static_assert(sizeof(struct shm_map_pool) == CACHE_LINE, "the pool has a line");
+static_assert(sizeof(struct shm_map_shard) == CACHE_LINE, "and every shard has a line");
 static_assert(TABLE_SHARDS_MAX < SHM_MAP_REACHED, "both are in an owner's byte");
-static_assert(TABLE_SHARDS_MAX <= 64, "each has its bit in a handle");
+static_assert(TABLE_SHARDS_MAX <= 64, "every shard has a bit in a handle");
 
 struct layout {
     uint32_t shard_n, bucket_n, entry_n;

@@ -11,7 +11,7 @@
 #define RING_LEAST 16384
 #define WISH_WORDS (SLOT_HALVES * SLOT_MAX / 64)
 
-static_assert(TABLE_SHARDS_MAX <= 64, "a reader has a place in each shard");
+static_assert(TABLE_SHARDS_MAX <= 64, "a reader has a place in every shard");
 
 struct shm_map_log {
     uint32_t magic, revision;

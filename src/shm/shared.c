@@ -17,7 +17,7 @@
 #define READS_MAX 1000 /* reads of the totals while a fold does not end */
 
 static_assert(offsetof(struct shared_published, folded) == 16, "the layout is versioned");
-static_assert(offsetof(struct shared_common, accept_mutex) == 0, "the mutex begins its page");
+static_assert(offsetof(struct shared_common, accept_mutex) == 0, "the mutex begins a page");
 static_assert(sizeof(struct chains) == 16 * CHAINS_N, "the layout is versioned");
 static_assert(sizeof(struct shared_common) <= 4096, "a page is enough");
 

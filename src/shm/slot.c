@@ -7,8 +7,8 @@
 #include "shm/shared.h"
 
 static_assert(sizeof(struct slot) <= 4096, "a slot fits into the smallest page");
-static_assert(SLOT_MAX == 1 << PLACE_NUMBER_BITS, "a worker's number fits into its bits");
-static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "a slot fits into its bits");
+static_assert(SLOT_MAX == 1 << PLACE_NUMBER_BITS, "a worker's number fits into the bits");
+static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "a slot fits into the bits");
 
 static struct slot_record *record_of(struct shared *shared, struct slot_id id)
 {

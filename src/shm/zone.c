@@ -102,13 +102,13 @@ static const char *compare_zones(const struct zone *zone, const struct zone *old
 
     if (old->segment.base == NULL || old->version != zone->version ||
         strcmp(old->kind_name, zone->kind_name) != 0)
-        return "its layout changed";
+        return "the zone's layout changed";
     if (kind->fits != NULL ? kind->fits(zone_memory(old), old->size - segment_page(), zone->shape)
                            : old->size == zone->size && kind->is(zone_memory(old), zone->shape))
         return NULL;
     if (old->kind != NULL && !old->kind->is(zone_memory(old), old->shape))
-        return "its memory was damaged";
-    return "its layout changed";
+        return "the zone's memory was damaged";
+    return "the zone's layout changed";
 }
 
 static int init_memory(struct zone *zone)

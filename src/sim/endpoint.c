@@ -90,7 +90,7 @@ struct sim_endpoint *sim_endpoint_of(const struct source *source, const char *op
 
     if (s != NULL && !s->view.closed)
         return s;
-    sim_fault(sim, source->fd, "%s although it is not open", operation);
+    sim_fault(sim, source->fd, "%s although not open", operation);
     return NULL;
 }
 

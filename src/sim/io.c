@@ -439,7 +439,7 @@ static void socket_close(struct source *source, bool reset)
     if (s == NULL)
         return;
     while ((watch = TAILQ_FIRST(&s->watches)) != NULL) {
-        sim_fault(s->sim, s->view.fd, "close() while it is watched");
+        sim_fault(s->sim, s->view.fd, "close() while watched");
         sim_unwatch(watch);
     }
     assert(TAILQ_EMPTY(&s->watches));

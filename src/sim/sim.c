@@ -330,7 +330,7 @@ struct sim_endpoint *sim_connect(struct source *source, const struct sockaddr *a
 
     assert(length <= sizeof(s->view.peer));
     if (source->fd != -1)
-        sim_fault(sim, source->fd, "connect() of a source that has a descriptor");
+        sim_fault(sim, source->fd, "connect() of a source with a descriptor");
     memcpy(&s->view.peer, address, length);
     s->view.peer_length = length;
     name_local(s, address->sa_family);

@@ -86,8 +86,8 @@ static int add_passed_sockets(struct adopted *adopted, int64_t n, char *names, s
         }
         /* an error would fail every further start */
         log_write(log, LEVEL_WARN, errno,
-            "descriptor %d (\"%s\") from the service manager's store cannot be used: %s; it was "
-            "closed",
+            "descriptor %d (\"%s\") from the service manager's store cannot be used: %s; the "
+            "descriptor was closed",
             fd, name, wrong);
         close(fd);
     }

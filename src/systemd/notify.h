@@ -18,7 +18,7 @@
 #define NOTIFY_EXIT_MS 5000
 /* The line that is logged then. */
 #define NOTIFY_EXIT_LATE                                                                           \
-    "the service manager has not confirmed within %d ms what it was told, the exit waits no "      \
+    "the service manager has not confirmed messages within %d ms, the exit waits no "              \
     "longer"
 
 /* Most variables that name a service manager. */

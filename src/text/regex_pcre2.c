@@ -71,7 +71,8 @@ static int find_names(struct regex *regex, char error[REGEX_ERROR_TEXT])
     regex->name_size = size;
     if (n <= REGEX_NAMES_MAX)
         return 0;
-    snprintf(error, REGEX_ERROR_TEXT, "it has more than %d named captures", REGEX_NAMES_MAX);
+    snprintf(
+        error, REGEX_ERROR_TEXT, "the expression has more than %d named captures", REGEX_NAMES_MAX);
     return -1;
 }
 
@@ -131,7 +132,8 @@ static int fail(const struct regex *regex, struct fb_conn *conn, int number)
     unsigned char message[REGEX_ERROR_TEXT];
 
     if (number == PCRE2_ERROR_MATCHLIMIT)
-        snprintf((char *)message, sizeof(message), "it takes more than %d steps", REGEX_STEPS_MOST);
+        snprintf((char *)message, sizeof(message), "the match takes more than %d steps",
+            REGEX_STEPS_MOST);
     else
         pcre2_get_error_message(number, message, sizeof(message));
     conn_log(conn, LEVEL_ERROR, 0, "the regular expression \"%s\" has failed: %s", regex->text,

@@ -114,7 +114,7 @@ static int work_out(struct fb_conn *client, const struct variable *variable, str
     assert(variable->get != NULL);
     if (record->variable_depth == VARIABLE_DEPTH_MAX) {
         conn_log(client, LEVEL_ERROR, 0,
-            "variable \"%s\" is not evaluated: %d others wait for its value", variable->name,
+            "variable \"%s\" is not evaluated: %d variables wait for the value", variable->name,
             VARIABLE_DEPTH_MAX);
         *value = (struct value) { .state = VALUE_UNKNOWN };
         return 0;

@@ -95,7 +95,7 @@ static int64_t read_item_number(struct reader *reader, char **rest, int64_t most
     int64_t n = 0;
 
     if (text == NULL || number_parse(text, 0, most, &n) != NUMBER_OK)
-        reader->wrong = "it has no number where one is expected";
+        reader->wrong = "a number is missing";
     return n;
 }
 
@@ -105,7 +105,7 @@ static int read_item_descriptor(struct reader *reader, char **rest)
     int fd = (int)read_item_number(reader, rest, INT_MAX);
 
     if (reader->wrong == NULL && descriptor_set_inherited(fd, false) == -1)
-        reader->wrong = "its descriptor is not open";
+        reader->wrong = "the descriptor is not open";
     return fd;
 }
 
@@ -132,7 +132,7 @@ static void read_state_item(struct reader *reader, char *item)
     switch (*item) {
     case PARENT:
         if (state->parent != 0)
-            reader->wrong = "it stands there twice";
+            reader->wrong = "the item stands there twice";
         else
             state->parent = (pid_t)read_item_number(reader, &rest, INT_MAX);
         break;
@@ -157,7 +157,7 @@ static void read_state_item(struct reader *reader, char *item)
             descriptor_close(fd);
         break;
     default:
-        reader->wrong = "it is of no known kind";
+        reader->wrong = "the kind is unknown";
         break;
     }
 }
@@ -165,8 +165,7 @@ static void read_state_item(struct reader *reader, char *item)
 static int refuse_item(struct log *log, const char *item, const char *wrong)
 {
     log_write(log, LEVEL_EMERG, errno,
-        "what the master process before has handed over (\"%s\") is not understood: %s", item,
-        wrong);
+        "an item of the former master process (\"%s\") is not understood: %s", item, wrong);
     return -1;
 }
 
@@ -192,13 +191,12 @@ static int read_state_text(struct exec_state *state, char *text, struct log *log
     if (!is_parents(&reader, strsep(&text, ":"))) {
         log_write(log, LEVEL_WARN, 0,
             "the environment's " EXEC_STATE_VARIABLE
-            " is not of the process that has started us, it is "
-            "ignored");
+            " is not of the parent process, and is ignored");
         state->parent = 0;
         return 0;
     }
     if (strcmp(form, FORM) != 0)
-        return refuse_item(log, form, "it has another form");
+        return refuse_item(log, form, "the form is different");
     while ((item = strsep(&text, ":")) != NULL) {
         char whole[64];
 
@@ -207,7 +205,7 @@ static int read_state_text(struct exec_state *state, char *text, struct log *log
         if (reader.wrong != NULL)
             return refuse_item(log, whole, reader.wrong);
     }
-    return state->link != -1 ? 0 : refuse_item(log, "", "it lacks the link");
+    return state->link != -1 ? 0 : refuse_item(log, "", "the link is missing");
 }
 
 /* Removes the variable from the environment and reads the value. */
@@ -229,7 +227,7 @@ int exec_state_take(struct exec_state *state, struct log *log)
     zones_init(&state->zones);
     state->sockets = adopted_create();
     if (state->sockets == NULL) {
-        log_write(log, LEVEL_EMERG, errno, "no memory for the sockets that were passed");
+        log_write(log, LEVEL_EMERG, errno, "no memory for the passed sockets");
         return -1;
     }
     if (fdstore_adopt(state->sockets, process_ops->self(), log) == -1)

@@ -28,8 +28,8 @@ static bool is_understood(struct upgrade *upgrade)
         return false;
     inboxes->refused = true;
     log_write(upgrade->log, LEVEL_NOTICE, 0,
-        "workers of process %d and of this one send each other no messages: theirs have another "
-        "form (%d, here it is %d)",
+        "workers of process %d and of this process exchange no messages: the forms of "
+        "messages differ (%d, here %d)",
         (int)upgrade->other, (int)inboxes->form, MESSAGES_FORM);
     return false;
 }

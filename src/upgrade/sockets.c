@@ -103,7 +103,7 @@ void upgrade_sockets_take(struct upgrade *upgrade, int fd)
         return;
     }
     log_write(upgrade->log, LEVEL_NOTICE, 0,
-        "a socket of %s comes from process %d: workers that serve it are started",
+        "a socket of %s comes from process %d: workers for the socket are started",
         address_format(&address, true, text), (int)upgrade->other);
     signals_raise(COMMAND_RELOAD);
 }

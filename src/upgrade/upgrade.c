@@ -182,28 +182,28 @@ static const char *refuse_upgrade(const struct upgrade *upgrade, char text[DIAG_
     int other = (int)upgrade->other;
 
     if (process_ops->self() == 1)
-        return "process 1 cannot be replaced, its container would end with it: start another "
-               "container";
+        return "process 1 cannot be replaced, the container would end with the process: start a "
+               "new container";
     if (upgrade->phase == UPGRADE_NONE)
         return NULL;
     if (upgrade->phase == UPGRADE_STARTING)
         snprintf(text, DIAG_REASON_MAX,
-            "an upgrade is under way: the new binary, process %d, does not serve yet; wait for it, "
-            "or end it by \"forkbeard upgrade back\"",
+            "an upgrade is under way: the new binary, process %d, does not serve yet; wait, or end "
+            "the process by \"forkbeard upgrade back\"",
             other);
     else if (upgrade->phase == UPGRADE_ROLLING_BACK)
         snprintf(text, DIAG_REASON_MAX,
             "the upgrade before is being rolled back: process %d ends, try again then", other);
     else if (upgrade->sockets.n == 0) /* the listeners are closed */
         snprintf(text, DIAG_REASON_MAX,
-            "the %s binary, process %d, still lets its sessions end: wait until it has ended, or "
-            "close them by \"kill -INT %d\"",
+            "the %s binary, process %d, still lets its sessions end: wait until the process has "
+            "ended, or close the sessions by \"kill -INT %d\"",
             which, other, other);
     else
         snprintf(text, DIAG_REASON_MAX,
             "an upgrade is under way: the %s binary, process %d, serves beside process %d; "
-            "complete it by \"forkbeard upgrade forward\", or take it back by \"forkbeard upgrade "
-            "back\"",
+            "complete the upgrade by \"forkbeard upgrade forward\", or take the upgrade back by "
+            "\"forkbeard upgrade back\"",
             which, other, (int)process_ops->self());
     return text;
 }
@@ -332,7 +332,7 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
         roll_back(upgrade, why);
     } else {
         log_write(upgrade->log, WIFEXITED(status) ? LEVEL_NOTICE : LEVEL_ALERT, 0,
-            "%s: process %d is the only one again", why, (int)process_ops->self());
+            "%s: process %d serves alone again", why, (int)process_ops->self());
         be_alone(upgrade);
         endpoints_take_back(upgrade->endpoints);
         if (owed) /* the service manager was not told */
@@ -381,7 +381,7 @@ static void outlive(struct upgrade *upgrade)
     bool becomes_main = upgrade->phase == UPGRADE_BESIDE && !upgrade->main;
 
     log_write(upgrade->log, LEVEL_NOTICE, 0,
-        "old binary process %d has ended: process %d is the only one", (int)upgrade->other,
+        "old binary process %d has ended: process %d serves alone", (int)upgrade->other,
         (int)process_ops->self());
     be_alone(upgrade);
     if (becomes_main)

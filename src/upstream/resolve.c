@@ -244,7 +244,7 @@ static const char *why_not_asked(int error)
 {
     switch (error) {
     case EINVAL:
-        return "it is no name of a host";
+        return "the text is no name of a host";
     case ENOMEM:
         return "there is no memory";
     case EAGAIN:
@@ -344,7 +344,7 @@ static void service_resolved(struct fb_worker *handle, const fb_names *names, vo
         for (size_t i = 0; i < names->n; i++)
             add_srv_target(resolve, &names->records[i]);
         if (resolve->target_n == 0)
-            note_failure(resolve, names->name, "there is no such service");
+            note_failure(resolve, names->name, "the service does not exist");
         ask_targets(resolve);
     }
     if (resolve->waits == 0)

@@ -281,7 +281,8 @@ static int add_acceptor(
     struct source *source = source_get(&loop->sources);
     struct acceptor *acceptor;
 
-    static_assert(sizeof(*acceptor) <= sizeof(struct fb_conn), "it lies in a connection's slot");
+    static_assert(
+        sizeof(*acceptor) <= sizeof(struct fb_conn), "an acceptor lies in a connection's slot");
     if (source == NULL)
         return worker_fail(worker, 0, "no slot for the listener %s", listener->text);
     assert(fd != -1);

@@ -191,8 +191,8 @@ static void take_single_commands(struct worker *worker)
             "a reload needs a master process: set \"master_process on\" and start again");
     if (signals_take(COMMAND_UPGRADE, NULL))
         log_write(&worker->log, LEVEL_ERROR, 0,
-            "upgrade refused: it needs a master process, set \"master_process on\" and start "
-            "again");
+            "upgrade refused: an upgrade needs a master process, set \"master_process on\" and "
+            "start again");
     if (!signals_take(COMMAND_REOPEN, NULL))
         return;
     access_log_reopen(&worker->stream);

@@ -187,7 +187,7 @@ int messages_greet_all(struct worker *worker)
             continue;
         sibling = siblings_get(worker, slot_incarnation(id));
         if (sibling == NULL)
-            return worker_fail(worker, errno, "no memory for the other workers");
+            return worker_fail(worker, errno, "no memory for the list of workers");
         sibling->id = references_of_slot(id);
         siblings_greet(worker, sibling);
     }

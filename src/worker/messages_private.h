@@ -27,7 +27,7 @@ struct message_head {
 
 static_assert(MESSAGES_FORM == 1 && sizeof(struct message_head) == 40 &&
                   offsetof(struct message_head, outcome) == 32 && FB_MESSAGE_MAX == 16384,
-    "another form has another number");
+    "a different form has a different number");
 
 struct message_bytes {
     unsigned users;

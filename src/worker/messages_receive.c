@@ -291,7 +291,7 @@ static void read_inbox(struct worker *worker, int most)
             continue;
         if (n == 0 && os_socket_is_closed(source->fd)) {
             log_write(&worker->log, LEVEL_ERROR, 0,
-                "the socket of messages from other workers was shut down, another one is made");
+                "the socket of messages from other workers was shut down, and is made again");
             source_close(&worker->stream.net.loop, source, false);
             worker->messages->inbox = NULL;
             channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);

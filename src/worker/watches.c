@@ -57,7 +57,7 @@ static bool lose_closed(struct fb_watch *watch)
     if (watch->source == NULL || !is_closed(watch))
         return false;
     log_write(&worker->log, LEVEL_ALERT, 0,
-        "descriptor %d, which is watched, was closed before fb_unwatch(), by protocol \"%s\"",
+        "descriptor %d, still watched, was closed before fb_unwatch(), by protocol \"%s\"",
         watch->fd, watch->handle->protocol->name);
     log_debug_point(&worker->log, "a descriptor was closed before fb_unwatch()");
     abandon_source(watch);

@@ -15,8 +15,8 @@ static const struct {
     { "reload", ",\"in_force\":\"previous\"",
         "reload failed: the previous configuration is in force again" },
     { "reload", ",\"in_force\":\"new\"",
-        "reload failed, and the previous configuration could not be started again: the new one "
-        "stays in force" },
+        "reload failed, and the previous configuration could not be started again: the new "
+        "configuration stays in force" },
     { "resume", "", "resume failed: nothing has changed" },
     { "upgrade", "", "upgrade failed: nothing has changed, the daemon continues to serve" },
     { "quit", "", "quit failed" },

@@ -155,7 +155,7 @@ static const struct {
         "\";\" or \"{\" in t:1:4" },
     { BYTES("a \"b;\n\nc \"d\";"),
         "unexpected \"d\" after a quoted word, expecting white space, \";\" "
-        "or \"{\"; its quote was opened at line 1 in t:3:4" },
+        "or \"{\"; the quote was opened at line 1 in t:3:4" },
     { BYTES("\0"), "unexpected NUL byte, expecting text in t:1:1" },
     { BYTES("a;\nb\0c;"), "unexpected NUL byte, expecting text in t:2:2" },
     { BYTES("a # \0\n"), "unexpected NUL byte, expecting text in t:1:5" },

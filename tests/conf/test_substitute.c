@@ -176,8 +176,8 @@ START_TEST(depth_is_bounded)
             ck_assert_str_eq(out.text, "x");
         } else {
             ck_assert_int_eq(status, -1);
-            ck_assert_str_eq(report, "more than 16 defaults of environment variables are nested in "
-                                     "each other in t:1:3\n");
+            ck_assert_str_eq(
+                report, "more than 16 defaults of environment variables are nested in t:1:3\n");
         }
         free(report);
         free(word);
@@ -202,7 +202,7 @@ START_TEST(size_is_bounded)
     ck_assert_int_eq(substitute_text(&conf, word, variables, &in, &out), -1);
     report = render_report(&conf.report);
     ck_assert_str_eq(
-        report, "with its environment variables the argument is larger than 16 MiB in t:1:3\n");
+        report, "with the environment variables the argument is larger than 16 MiB in t:1:3\n");
     free(report);
     conf_destroy(&conf);
 }

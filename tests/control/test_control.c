@@ -107,7 +107,7 @@ END_TEST
 
 #define CLIENTS_MAX 32
 #define WAITING_MAX 16
-#define REPLACED "{\"ok\":false,\"error\":\"closed, for another client: too many are connected\"}\n"
+#define REPLACED "{\"ok\":false,\"error\":\"closed, for a new client: too many are connected\"}\n"
 
 static void open_clients(struct host *host, int *fds, unsigned n, const char *text)
 {

@@ -116,21 +116,22 @@ static const struct {
     { CHANGE("v", "drain", "127.0.0.1:1"), 0, 0,
         "unknown upstream \\\"v\\\", the configuration in force has \\\"u\\\"" },
     { CHANGE("u", "drain", "a"), 0, 4,
-        "upstream \\\"u\\\" has no server \\\"a\\\", it has \\\"127.0.0.1:1\\\", \\\"s0:1\\\", "
+        "upstream \\\"u\\\" has no server \\\"a\\\", only \\\"127.0.0.1:1\\\", \\\"s0:1\\\", "
         "\\\"s1:1\\\"" },
     { CHANGE("u", "drain", "a"), 0, 100,
-        "upstream \\\"u\\\" has no server \\\"a\\\", it has \\\"127.0.0.1:1\\\", \\\"s0:1\\\", "
+        "upstream \\\"u\\\" has no server \\\"a\\\", only \\\"127.0.0.1:1\\\", \\\"s0:1\\\", "
         "\\\"s1:1\\\", \\\"s2:1\\\", \\\"s3:1\\\", \\\"s4:1\\\", \\\"s5:1\\\", \\\"s6:1\\\", ..." },
     { CHANGE("u", "gone", "a"), NO_ZONE, 0,
         "unknown state \\\"gone\\\", expected up, drain, down or auto" },
     { CHANGE("u", "drain", "a"), NO_ZONE, 0,
-        "upstream \\\"u\\\" has no zone, without which workers cannot be told of a state: add "
-        "\\\"zone u 64k;\\\" to it and reload" },
+        "upstream \\\"u\\\" has no zone, and without a zone workers cannot be told of a state: "
+        "add \\\"zone u 64k;\\\" to the block and reload" },
     { CHANGE("u", "drain", "127.0.0.1:1"), ENOTSUP, 0,
-        "upstream \\\"u\\\" has no zone, without which workers cannot be told of a state: add "
-        "\\\"zone u 64k;\\\" to it and reload" },
+        "upstream \\\"u\\\" has no zone, and without a zone workers cannot be told of a state: "
+        "add \\\"zone u 64k;\\\" to the block and reload" },
     { CHANGE("u", "drain", "127.0.0.1:1"), ENOSPC, 0,
-        "the zone of upstream \\\"u\\\" has no room for another state: make it larger and reload" },
+        "the zone of upstream \\\"u\\\" has no room for a further state: make the zone larger and "
+        "reload" },
     { "{\"command\":\"upstream\",\"state\":1,\"server\":[]}\n", 0, 0,
         "the request has no \\\"upstream\\\", \\\"server\\\" and \\\"state\\\" of text" },
     { "{\"command\":\"upstream\",\"upstream\":\"u\",\"server\":\"a\"}\n", 0, 0,

@@ -92,7 +92,7 @@ static void forge_owner(struct daemon *daemon)
 static bool is_given_up(struct daemon *daemon)
 {
     forge_owner(daemon);
-    return daemon_count_log(daemon, GIVEN_UP "1 goes on without it") > 0;
+    return daemon_count_log(daemon, GIVEN_UP "1 goes on without the mutex") > 0;
 }
 
 /* Damaged twice, the mutex is given up, with a single log line; a reload brings it back. */

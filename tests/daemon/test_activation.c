@@ -345,9 +345,9 @@ static const struct {
     int (*open)(void);
     const char *message;
 } useless[] = {
-    { a_datagram_socket, "cannot be used: it is not a stream socket" },
-    { a_silent_socket, "cannot be used: it does not listen" },
-    { a_file, "cannot be used: it is not a socket" },
+    { a_datagram_socket, "cannot be used: the socket is not a stream socket" },
+    { a_silent_socket, "cannot be used: the socket does not listen" },
+    { a_file, "cannot be used: the descriptor is not a socket" },
 };
 
 START_TEST(useless_ones_end_the_start)
@@ -362,7 +362,7 @@ START_TEST(useless_ones_end_the_start)
     ck_assert_msg(strstr(daemon->err, useless[_i].message) != NULL, "%s", daemon->err);
 
     daemon->passed_names = "forkbeard"; /* the daemon could never start again otherwise */
-    daemon_expects(daemon, "it was closed");
+    daemon_expects(daemon, "the descriptor was closed");
     daemon_start(daemon);
     echo_once(daemon->ports[0]);
     daemon_stop(daemon, SIGTERM);

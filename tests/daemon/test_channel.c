@@ -79,7 +79,7 @@ static const struct {
     const char *letter, *rule;
 } attacks[] = {
     { "f", "more than 1000 messages a second" },
-    { "w", "requests whose replies are not read" },
+    { "w", "requests with unread replies" },
     { "b", "more than 1000 messages a second" },
     { "e", "a message of a wrong length" },
 };
@@ -94,7 +94,7 @@ START_TEST(a_worker_that_breaks_a_rule_is_replaced)
     daemon_expects(scene.daemon, "exited on signal 9");
     daemon_expects(scene.daemon, "a worker process died at once");
     client_send(scene.attacker, attacks[_i].letter);
-    snprintf(line, sizeof(line), "process %d has broken a rule of the channel (%s), it is killed",
+    snprintf(line, sizeof(line), "process %d has broken a rule of the channel (%s), and is killed",
         (int)scene.attacked, attacks[_i].rule);
     while (proc_state(scene.attacked) != 0)
         check_bystanders(&scene);

@@ -38,9 +38,9 @@ static const char *command_from_worker(
 static const struct {
     const char *how, *why;
 } processes[] = {
-    { "worker", "permission denied: it is a worker process" },
-    { "child", "permission denied: a worker or module has started it" },
-    { "orphan", "permission denied: a worker or module has started it" },
+    { "worker", "permission denied: the client is a worker process" },
+    { "child", "permission denied: a worker or module has started the client" },
+    { "orphan", "permission denied: a worker or module has started the client" },
 };
 
 START_TEST(workers_and_what_they_start_are_refused)
@@ -98,7 +98,7 @@ START_TEST(a_command_is_not_waited_for_without_end)
         daemon_run(daemon, "-c", "forkbeard.conf", "--timeout", "200ms", words[0], words[1], NULL),
         3);
     ck_assert_ptr_nonnull(strstr(daemon->err, " did not reply to \""));
-    ck_assert_ptr_nonnull(strstr(daemon->err, "\" within 200 ms: its master process may be "));
+    ck_assert_ptr_nonnull(strstr(daemon->err, "\" within 200 ms: the master process may be "));
     daemon_signal(daemon, SIGCONT);
     if (_i == 2) {
         ck_assert_int_eq(daemon_wait(daemon), 0);

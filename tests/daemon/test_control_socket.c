@@ -406,7 +406,7 @@ START_TEST(too_many_clients)
     for (int i = 0; i < 3; i++)
         ck_assert(control_is_ok(control_ask(daemon, "status")));
     ck_assert_str_eq(control_text(control_receive(clients[0]), "error"),
-        "closed, for another client: too many are connected");
+        "closed, for a new client: too many are connected");
     client_expect_gone(clients[0]);
     for (int i = 1; i < CLIENTS_MAX; i++) {
         control_send(clients[i], "status");

@@ -63,19 +63,18 @@ static const struct {
         { "\"working_directory\" cannot be \"", "there is no directory \"", "conf:3:19" } },
     { "working_directory file;" ECHO, { "file\" is not a directory in " } },
     { "control unix:none/x.sock;" ECHO, { "\"control\" cannot be \"", "there is no directory" } },
-    { "control unix:file;" ECHO, { "file\": it exists and is not a socket in " } },
+    { "control unix:file;" ECHO, { "file\": the path exists and is not a socket in " } },
     { UNIX("none/x"), { "\"listen\" cannot be \"", "there is no directory", "conf:4:26" } },
-    { UNIX("file"), { "file\": it exists and is not a socket in " } },
+    { UNIX("file"), { "file\": the path exists and is not a socket in " } },
     { "control unix:$D/x;" UNIX("x"),
-        { "\"listen\" has the path \"", "x\", which is already that of \"control\" in ",
+        { "\"listen\" has the path \"", "x\", already the path of \"control\" in ",
             "forkbeard.conf:3 in " } },
-    { UNIX("forkbeard.sock"),
-        { "\"listen\" has the path \"", "which is the default of \"control\" in " } },
-    { UNIX("directory/../forkbeard.sock"), { "which is the default of \"control\" in " } },
-    { "control unix:forkbeard.pid;" ECHO, { "which is already that of \"pid\" in " } },
-    { "control unix:error.log;" ECHO, { "which is already that of \"error_log\" in " } },
-    { "error_log forkbeard.pid;" ECHO, { "which is already that of \"pid\" in " } },
-    { UNIX("forkbeard.pid"), { "which is already that of \"pid\" in " } },
+    { UNIX("forkbeard.sock"), { "\"listen\" has the path \"", "the default of \"control\" in " } },
+    { UNIX("directory/../forkbeard.sock"), { "the default of \"control\" in " } },
+    { "control unix:forkbeard.pid;" ECHO, { "already the path of \"pid\" in " } },
+    { "control unix:error.log;" ECHO, { "already the path of \"error_log\" in " } },
+    { "error_log forkbeard.pid;" ECHO, { "already the path of \"pid\" in " } },
+    { UNIX("forkbeard.pid"), { "already the path of \"pid\" in " } },
 };
 
 static int listen_unix(const struct daemon *daemon, const char *name)
@@ -174,7 +173,7 @@ START_TEST(a_pid_file_needs_its_lock)
     ck_assert_int_eq(rmdir(daemon_path(daemon, "forkbeard.pid.lock")), 0);
     ck_assert_int_eq(mkdir(daemon_path(daemon, "forkbeard.pid"), 0755), 0);
     ck_assert_int_eq(test(daemon), 1);
-    expect_text(daemon, "it exists and is not a regular file in ");
+    expect_text(daemon, "the path exists and is not a regular file in ");
     ck_assert_int_eq(rmdir(daemon_path(daemon, "forkbeard.pid")), 0);
     daemon_finish(daemon);
 }

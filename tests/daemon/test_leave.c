@@ -163,7 +163,7 @@ START_TEST(wait_until_all_have_ended)
     daemon_start(daemon);
     other = quit_begin_session(daemon);
     ck_assert_int_ge(wait_for(daemon, "quit", "300ms", 0), 300);
-    ck_assert_ptr_nonnull(strstr(daemon->err, "has not ended within 300 ms, it is told to stop"));
+    ck_assert_ptr_nonnull(strstr(daemon->err, "has not ended within 300 ms, and is told to stop"));
     ck_assert_int_eq(daemon_wait(daemon), 0);
     expect_end(daemon, left);
     client_expect_gone(client);

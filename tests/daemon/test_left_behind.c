@@ -90,7 +90,7 @@ START_TEST(the_next_master_names_them)
     daemon_start(scene.daemon);
     snprintf(line, sizeof(line),
         "[alert] %d#0: 2 worker processes of master process %d, which was killed, still have "
-        "sessions: %d %d (\"kill -INT\" ends them, as a fast shutdown does)\n",
+        "sessions: %d %d (\"kill -INT\" ends the processes, as a fast shutdown does)\n",
         (int)scene.daemon->pid, (int)scene.master, (int)scene.workers[0], (int)scene.workers[1]);
     ck_assert_uint_eq(daemon_count_log(scene.daemon, line), 1);
     status = control_ask(scene.daemon, "status");
@@ -139,7 +139,7 @@ START_TEST(a_fast_shutdown_ends_them)
         WAIT_FOR(proc_state(scene.workers[i]) == 'Z');
         client_expect_gone(scene.sessions[i]);
     }
-    daemon_wait_log(scene.daemon, "2 worker processes of a master process that was killed are");
+    daemon_wait_log(scene.daemon, "2 worker processes of a killed master process are");
     close(session);
     proc_reap_orphans();
     daemon_finish(scene.daemon);

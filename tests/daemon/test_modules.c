@@ -25,7 +25,7 @@ static const struct {
     { "second_echo", NULL, "has a protocol \"echo\", and so has forkbeard itself" },
     { "second_listen", NULL, "has a directive \"listen\", and so has forkbeard itself" },
     { "stranger", NULL, "is not a Forkbeard module: it defines no \"fb_module\"" },
-    { "../../Makefile", NULL, "is not a shared object: build it with \"cc -shared -fPIC\"" },
+    { "../../Makefile", NULL, "is not a shared object: build with \"cc -shared -fPIC\"" },
     { "none", NULL, "cannot be opened (2: No such file or directory)" },
     { "crashes_loaded", NULL,
         ".so\" crashed while it was loaded: signal 11 (Segmentation fault) in /" },

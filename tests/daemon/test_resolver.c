@@ -381,7 +381,7 @@ static const struct {
     const char *why;
 } broken[] = {
     { lie_about_another, "the answer is about another name" },
-    { loop_aliases, "its aliases do not end" },
+    { loop_aliases, "the aliases do not end" },
     { loop_pointer, "the answer is malformed" },
     { cut_record, "the answer is cut" },
     { cut_count, "the answer is cut" },

@@ -203,7 +203,8 @@ START_TEST(needs)
         modes[_i]);
     daemon_start(daemon);
     daemon_wait_log(daemon, "[notice] ");
-    daemon_wait_log(daemon, "sandbox: workers may run programs, because protocols need it\n");
+    daemon_wait_log(
+        daemon, "sandbox: workers may run programs, because protocols need the right\n");
     daemon_wait_log(daemon, "open listening sockets, because");
     check_all(daemon, answers);
     ck_assert_str_eq(try_attempt(daemon, "begin_to_wait"), _i == STRICT ? "EPERM" : "0");
@@ -252,7 +253,7 @@ START_TEST(an_old_module)
             "prober_old") "stream { server { listen $0; prober; } }\n",
         modes[_i]);
     daemon_start(daemon);
-    daemon_wait_log(daemon, "protocol \"prober\" cannot declare its needs, ");
+    daemon_wait_log(daemon, "protocol \"prober\" cannot declare needs, ");
     daemon_wait_log(daemon, _i == ON ? "so the sandbox leaves" : "and the sandbox denies");
     check_all(daemon, _i == ON ? on : strict);
     daemon_finish(daemon);

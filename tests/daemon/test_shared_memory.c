@@ -136,7 +136,7 @@ START_TEST(nonsense_harms_nobody_else)
     daemon_configure(daemon, "worker_watchdog 300ms; " INTRUDER);
     daemon_start(daemon);
     daemon_expects(daemon, "exited on signal 9");
-    daemon_expects(daemon, "(worker_watchdog), it is killed"); /* itself, at worst */
+    daemon_expects(daemon, "(worker_watchdog), and is killed"); /* itself, at worst */
     daemon_expects(daemon, "exited on signal 6");
     daemon_expects(daemon, "the accept mutex was damaged");
     daemon_expects(daemon, "called "); /* by its last words, which were overwritten */

@@ -175,7 +175,7 @@ START_TEST(upgrade_is_declined)
 
     daemon_signal(daemon, SIGUSR2);
     daemon_wait_log(daemon, "[error] ");
-    daemon_wait_log(daemon, "upgrade refused: it needs a master process");
+    daemon_wait_log(daemon, "upgrade refused: an upgrade needs a master process");
     ck_assert_int_eq(client_error(daemon->ports[0]), 0);
     daemon_finish(daemon);
 }

@@ -246,7 +246,7 @@ START_TEST(anothers_variable_is_ignored)
 
     daemon_configure(daemon, UPGRADE_ECHO(""));
     daemon->before_exec = set_variable;
-    daemon_expects(daemon, "FORKBEARD is not of the process that has started us, it is ignored");
+    daemon_expects(daemon, "FORKBEARD is not of the parent process, and is ignored");
     daemon_start(daemon);
     upgrade_echo_once(daemon);
     daemon_finish(daemon);

@@ -96,7 +96,7 @@ START_TEST(workers_of_both_exchange_messages)
         council_say(&members[0], "to %" PRIx64 " x\n", old);
         ck_assert_str_eq(council_read_after(members[0].fd, "to "), "unknown");
     }
-    ck_assert_uint_eq(daemon_count_log(daemon, "send each other no messages"), 0);
+    ck_assert_uint_eq(daemon_count_log(daemon, "exchange no messages"), 0);
     finish(daemon, members, EACH);
 }
 END_TEST

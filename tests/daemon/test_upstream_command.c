@@ -293,7 +293,7 @@ static const struct {
 } refused[] = {
     { { "v" }, "unknown upstream \"v\", the configuration in force has \"u\", \"bare\"" },
     { { "v", "drain", "a" }, "unknown upstream \"v\", the configuration in force has \"u\"" },
-    { { "u", "drain", "a" }, "upstream \"u\" has no server \"a\", it has \"127.0.0.1:1\"" },
+    { { "u", "drain", "a" }, "upstream \"u\" has no server \"a\", only \"127.0.0.1:1\"" },
     { { "u", "stop", "127.0.0.1:1" }, "unknown state \"stop\", expected up, drain, down or auto" },
     { { "bare", "drain", "127.0.0.1:1" }, "upstream \"bare\" has no zone, " },
     { { "bare", "drain", "a" }, "upstream \"bare\" has no zone, " },

@@ -117,8 +117,8 @@ static const struct {
     const char *why;
     void (*send)(const struct name_server *server, struct name_reply *reply);
 } lies[] = {
-    { "there is no such name", tell_no_such_name },
-    { "its aliases do not end", loop },
+    { "the name does not exist", tell_no_such_name },
+    { "the aliases do not end", loop },
     { "the answer is about another name", answer_for_another },
     { "the answer is cut", cut },
     { COULD_NOT, answer_failure },
@@ -184,10 +184,10 @@ START_TEST(an_alias_alone_is_followed)
     struct daemon *daemon = start(&server, "10s");
     struct name_reply reply;
 
-    daemon_expects(daemon, COULD_NOT "its aliases do not end");
+    daemon_expects(daemon, COULD_NOT "the aliases do not end");
     for (int i = 0; i < 9; i++)
         send_alias(&server, (char)('b' + i));
-    daemon_wait_log(daemon, COULD_NOT "its aliases do not end");
+    daemon_wait_log(daemon, COULD_NOT "the aliases do not end");
     send_alias(&server, 'z');
     name_server_take(&server, &reply);
     ck_assert_int_eq(reply.bytes[13], 'z');
@@ -229,7 +229,7 @@ START_TEST(hundreds_of_addresses)
     struct daemon *daemon = start(&server, "10s");
     struct name_reply reply;
 
-    daemon_expects(daemon, COULD_NOT "there is no such name");
+    daemon_expects(daemon, COULD_NOT "the name does not exist");
     name_server_take(&server, &reply);
     tell_no_such_name(&server, &reply);
     name_server_take(&server, &reply);

@@ -35,7 +35,7 @@ static int open_with(const struct daemon *daemon, pid_t worker, bool other)
 
 static void expect_stuck(struct daemon *daemon)
 {
-    daemon_expects(daemon, "(worker_watchdog), it is killed");
+    daemon_expects(daemon, "(worker_watchdog), and is killed");
     daemon_expects(daemon, "exited on signal 6");
     daemon_expects(daemon, "a worker process died at once"); /* the turn may just have begun */
 }
@@ -68,7 +68,7 @@ START_TEST(a_stuck_worker_is_replaced_alone)
     snprintf(line, sizeof(line), "worker process %d was stuck %s for ", (int)workers[0],
         places[_i].where);
     daemon_wait_log(daemon, line);
-    daemon_wait_log(daemon, "(worker_watchdog), it is killed");
+    daemon_wait_log(daemon, "(worker_watchdog), and is killed");
     daemon_wait_log(daemon, "exited on signal 6");
     daemon_wait_log(daemon, "start worker process");
     WAIT_FOR(proc_children(daemon->pid, now, WORKERS) == WORKERS && !proc_has(now, 2, workers[0]));
@@ -116,7 +116,7 @@ static void see_another_killed(struct daemon *daemon, pid_t not_this)
     int client = open_with(daemon, not_this, true);
 
     client_send(client, "d");
-    daemon_wait_log(daemon, "(worker_watchdog), it is killed");
+    daemon_wait_log(daemon, "(worker_watchdog), and is killed");
     daemon_wait_log(daemon, "exited on signal 6");
     close(client);
 }
@@ -165,7 +165,7 @@ START_TEST(a_long_callback_is_a_stall)
         "load_module " MODULES_PATH "/stuck.so;\n"
         "events { stall_threshold 20ms; } stream { server { listen 127.0.0.1:$0; stuck; } }\n");
     daemon_start(daemon);
-    daemon_expects(daemon, "in which this worker did nothing else");
+    daemon_expects(daemon, "and blocked the worker");
     client = client_open(daemon->ports[0]);
     client_echo(client, letters[_i]);
     snprintf(line, sizeof(line), "callback \"%s\" of protocol \"stuck\" took ", callbacks[_i]);

@@ -104,7 +104,7 @@ START_TEST(a_callback_that_takes_long_is_named)
         "stream { server { listen 127.0.0.1:$0; udp_echo $1; } }");
     int peer = open_peer(daemon);
 
-    daemon_expects(daemon, "in which this worker did nothing else");
+    daemon_expects(daemon, "and blocked the worker");
     ck_assert_int_ne(send(peer, "hang", 4, 0), -1);
     expect_datagram(peer, "hang");
     daemon_wait_log(daemon, "callback \"ready\" of protocol \"udp_echo\" took ");

@@ -67,7 +67,7 @@ void upgrade_complete(struct daemon *daemon, pid_t new)
 
 void upgrade_wait_rollback(struct daemon *daemon)
 {
-    daemon_wait_log(daemon, "is the only one again");
+    daemon_wait_log(daemon, "serves alone again");
     WAIT_FOR(daemon_pid(daemon) == daemon->pid);
     WAIT_FOR(!daemon_has(daemon, "forkbeard.sock.oldbin"));
     ck_assert(!daemon_has(daemon, "forkbeard.pid.oldbin"));

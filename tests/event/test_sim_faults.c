@@ -123,16 +123,16 @@ static const struct {
     int fd;
     const char *text;
 } misdeeds[] = {
-    { receive_closed, BAD_FD, "recv() although it is not open" },
-    { send_closed, BAD_FD, "send() although it is not open" },
-    { close_twice, 1000000, "close() although it is not open" },
-    { close_watched, 1000000, "close() while it is watched" },
-    { watch_closed, BAD_FD, "is watched although it is not open" },
+    { receive_closed, BAD_FD, "recv() although not open" },
+    { send_closed, BAD_FD, "send() although not open" },
+    { close_twice, 1000000, "close() although not open" },
+    { close_watched, 1000000, "close() while watched" },
+    { watch_closed, BAD_FD, "is watched although not open" },
     { leave_unwatched, 1000000, "is watched no more, and was not" },
     { send_behind_the_end, 1000000, "send() after shutdown()" },
     { send_nothing, 1000000, "send() of 0 bytes in 1 pieces" },
     { receive_without_room, 1000000, "recv() without room" },
-    { connect_twice, 1000000, "connect() of a source that has a descriptor" },
+    { connect_twice, 1000000, "connect() of a source with a descriptor" },
     { leave_open, 1000001, "was not closed" },
 };
 

@@ -124,7 +124,8 @@ START_TEST(a_chain_of_variables_has_an_end)
 {
     expect_chain(VARIABLE_DEPTH_MAX - 1, "x", "");
     expect_chain(VARIABLE_DEPTH_MAX, "",
-        "t: [error] *1 variable \"pid\" is not evaluated: 100 others wait for its value, client: "
+        "t: [error] *1 variable \"pid\" is not evaluated: 100 variables wait for the value, "
+        "client: "
         "192.0.2.1, server: 192.0.2.7:77\n");
 }
 END_TEST

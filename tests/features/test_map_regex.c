@@ -53,8 +53,8 @@ START_TEST(an_expression_that_takes_too_long_fails)
     defined_expect("map $key $m { default D; ~*^(a+)+$ hit; ~b$ B; }"
                    "server { set $key aaaaaaaaaaaaaaaab; ", /* 131,087 steps */
         rows,
-        "t: [error] *1 the regular expression \"*^(a+)+$\" has failed: it takes more than 50000 "
-        "steps, client: 192.0.2.1, server: 192.0.2.7:77\n");
+        "t: [error] *1 the regular expression \"*^(a+)+$\" has failed: the match takes more than "
+        "50000 steps, client: 192.0.2.1, server: 192.0.2.7:77\n");
 }
 END_TEST
 

@@ -80,7 +80,7 @@ START_TEST(test_fast_end_ends_them)
     ck_assert(left->process->exited);
     ck_assert_int_eq(play_exit_code(left->process), 0);
     ck_assert(next->exited);
-    ck_assert(play_has_logged(play, "1 worker process of a master process that was killed is"));
+    ck_assert(play_has_logged(play, "1 worker process of a killed master process is"));
     play_destroy(play);
 }
 END_TEST

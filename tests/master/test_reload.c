@@ -345,8 +345,8 @@ START_TEST(test_reply_has_the_warnings)
     client = case_command(play, "reload");
     play_pass(play, 1000);
     case_expect_ok(client);
-    ck_assert_ptr_nonnull(
-        strstr(client->line, "zone \\\"limit_conn:a\\\" begins empty because its layout changed"));
+    ck_assert_ptr_nonnull(strstr(
+        client->line, "zone \\\"limit_conn:a\\\" begins empty because the zone's layout changed"));
     ck_assert_ptr_nonnull(strstr(client->line, "low address bits of 10.0.0.1/8 are meaningless"));
     ck_assert(!play_has_logged(play, "[warn]"));
     play_destroy(play);

@@ -96,7 +96,8 @@ START_TEST(test_state_is_not_understood)
     struct play_process *old = play_main(play);
 
     play->failures.state = 1;
-    expect_rolled_back(old, case_command(play, "upgrade"), "is not understood: it is of no known");
+    expect_rolled_back(
+        old, case_command(play, "upgrade"), "is not understood: the kind is unknown");
 }
 END_TEST
 
@@ -203,7 +204,7 @@ START_TEST(test_second_upgrade_is_refused)
     play->forked = never_ready;
     client = case_command(play, "upgrade");
     second = case_command(play, "upgrade");
-    case_expect_failure(second, "does not serve yet; wait for it");
+    case_expect_failure(second, "does not serve yet; wait");
     case_expect_waiting(client);
     for (unsigned i = 0; i < 2; i++)
         play_worker_find(play, i)->never_ready = false;

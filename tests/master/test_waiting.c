@@ -45,7 +45,7 @@ static void never_ready(struct play *play, struct play_process *process)
     process->worker->never_ready = true;
 }
 
-static const char check[] = "a reload is under way: its configuration is checked, at most 60 s";
+static const char check[] = "a reload is under way: the configuration is checked, at most 60 s";
 static const char workers[] =
     "a reload is under way: the workers of generation 2 start, at most 4 s";
 static const char probation[] = "a reload is under way: generation 2 serves, and has to go on "
@@ -68,7 +68,7 @@ START_TEST(test_waits_for_check)
     expect_told(second, check, 1);
     ck_assert_str_eq(case_status(play, "pending.0.command"), commands[_i]);
     ck_assert_str_eq(case_status(play, "pending.0.waiting"),
-        "a reload is under way: its configuration is checked");
+        "a reload is under way: the configuration is checked");
     play_signal(process, SIGCONT);
     play_pass(play, 2 * PROBATION_MS);
     case_expect_ok(first);

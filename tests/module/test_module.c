@@ -246,7 +246,7 @@ static const struct {
 } refused[] = {
     { "other_abi.so", "was built for ABI 2, this forkbeard has ABI 1: build it again with this "
                       "version's headers" },
-    { "no_callbacks.so", "has no callbacks: set at least one in its fb_ops" },
+    { "no_callbacks.so", "has no callbacks: set at least one callback in fb_ops" },
     { "stranger.so",
         "is not a Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)" },
     { "no_function.so", "needs \"fb_frobnicate\", which this forkbeard does not have: is it built "
@@ -256,7 +256,7 @@ static const struct {
     { "no_library.so", "needs \"frobnicate\": link it with the library that has it" },
     { "none.so", "cannot be opened (2: No such file or directory)" },
     { "", "is not a file: name the shared object itself" },
-    { "../../Makefile", "is not a shared object: build it with \"cc -shared -fPIC\"" },
+    { "../../Makefile", "is not a shared object: build with \"cc -shared -fPIC\"" },
 };
 
 START_TEST(what_is_wrong_is_told)
@@ -279,7 +279,7 @@ START_TEST(what_is_no_shared_object_is_told)
     set_up(&test);
     path = path_in(&test, "file");
     close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-    refuse_module(&test, path, "is not a shared object: build it");
+    refuse_module(&test, path, "is not a shared object: build with");
     copy_module(&test, "plain_a.so", path);
     ck_assert_int_eq(truncate(path, 64), 0); /* the first header alone */
     refuse_module(&test, path, "cannot be loaded: ");

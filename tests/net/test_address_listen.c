@@ -62,7 +62,7 @@ static const struct {
     { "[::1]:80]", "invalid port", NULL, 0 },
     { "[::1]x:80", "nothing but a port may follow \"]\"", NULL, 0 },
     { "[g]:80", "invalid IPv6 address", NULL, 0 },
-    { "[fe80::1]:80", "a link-local address needs its network interface, as in [fe80::1%eth0]:80",
+    { "[fe80::1]:80", "a link-local address needs a network interface, as in [fe80::1%eth0]:80",
         NULL, 0 },
     { "[fe80::1%]:80", "there is no such network interface", NULL, 0 },
     { "[fe80::1%none]:80", "there is no such network interface", NULL, 0 },

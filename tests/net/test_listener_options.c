@@ -147,7 +147,7 @@ START_TEST(a_refused_option_is_said)
     new = listening_open(listening, in6->text, &options, in6, 1);
     ck_assert_int_eq(listener_commit(new, &(struct listener_system) { 0 }, &listening->log.log), 0);
     snprintf(expected, sizeof(expected),
-        "t: [warn] ipv6only=off is ignored: %s is open already, and is kept as it is\n", new->text);
+        "t: [warn] ipv6only=off is ignored: %s is open already, and stays unchanged\n", new->text);
     ck_assert_str_eq(memory_log_take(&listening->log), expected);
     listener_close(in);
     listener_close(new);

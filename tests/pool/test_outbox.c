@@ -197,7 +197,7 @@ START_TEST(test_requests_without_reading)
     ck_assert(!slow->process->exited);
     want_inbox(slow, other);
     ck_assert(slow->process->exited);
-    ck_assert(play_has_logged(play, "requests whose replies are not read"));
+    ck_assert(play_has_logged(play, "requests with unread replies"));
     case_expect_deaths(play, "channel_rules", 1);
     play_destroy(play);
 }

@@ -289,7 +289,8 @@ START_TEST(test_way_back_fails)
     crash_all(play, 2, SIGSEGV);
     play_pass(play, 5000);
     case_expect_failure(client, "\"in_force\":\"new\"");
-    ck_assert(play_has_logged(play, "could not be started again: the new one stays in force"));
+    ck_assert(
+        play_has_logged(play, "could not be started again: the new configuration stays in force"));
     ck_assert_str_eq(case_status(play, "generations.0.number"), "2");
     ck_assert_str_eq(case_status(play, "generations.0.workers.0.state"), "accepting");
     ck_assert_str_eq(case_status(play, "state"), "running");

@@ -88,12 +88,12 @@ START_TEST(who_cannot_be_passed_is_closed)
     static const struct {
         const char *server, *line;
     } cases[] = {
-        { "pass 192.0.2.80:$remote_port;", "no server listens on \"192.0.2.80:40001\", which a "
-                                           "client is to be passed to, client" },
+        { "pass 192.0.2.80:$remote_port;",
+            "no server listens on \"192.0.2.80:40001\", the address to pass a client to, client" },
         { "pass 192.0.2.80:80;", "a client was passed 10 times, and is to be passed to "
-                                 "192.0.2.80:80: servers pass it in a circle, client" },
+                                 "192.0.2.80:80: servers pass the client in a circle, client" },
         { "pass \"$pid x\";", " x\" to pass a client to: expected a port, client" },
-        { "pass unix:/a$remote_addr;", "no server listens on \"unix:/a192.0.2.1\", which" },
+        { "pass unix:/a$remote_addr;", "no server listens on \"unix:/a192.0.2.1\", the address" },
     };
     const fb_test_options options = {
         .size = sizeof(options), .server = cases[_i].server, .log_format = "$status $server_port"

@@ -263,8 +263,7 @@ START_TEST(what_is_open_is_noted)
 
     cycle.needs.rights = FB_NEEDS_EXEC | FB_NEEDS_UDP;
     STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);
-    note_unknown(
-        "older", "protocol \"older\" cannot declare its needs, and the sandbox denies all of them");
+    note_unknown("older", "protocol \"older\" cannot declare needs, and the sandbox denies all");
     ck_assert_ptr_nonnull(strstr(logged(), "workers may run programs, because"));
     ck_assert_ptr_nonnull(strstr(logged(), "workers may open datagram sockets, because"));
     ck_assert_ptr_nonnull(strstr(logged(), "workers may write \"/some/where\", because"));

@@ -255,7 +255,7 @@ static void finish_mistaken(fb_test *test, const char *mistake)
     ck_assert_msg(faults == 1 && strstr(text, mistake) != NULL, "%s", text);
 }
 
-#define CLOSED_LINE "which is watched, was closed before fb_unwatch(), by protocol \"scripted\""
+#define CLOSED_LINE "still watched, was closed before fb_unwatch(), by protocol \"scripted\""
 
 START_TEST(a_descriptor_that_was_closed_before_is_told)
 {

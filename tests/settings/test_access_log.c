@@ -195,8 +195,9 @@ START_TEST(names_by_clients_are_warned_of)
         snprintf(text, sizeof(text),
             BEGIN "log_format x a;\naccess_log /l/a-$%s x; " PREREAD SERVER END, name);
         snprintf(expected, sizeof(expected),
-            "warning: clients choose $%s, and make as many files as they like: have a \"map\" list "
-            "the names in /main:2:12\n",
+            "warning: clients choose $%s, and so the number of files: have a \"map\" list the "
+            "names "
+            "in /main:2:12\n",
             name);
         accept_text(&loading, text, expected);
     }

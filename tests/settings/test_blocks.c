@@ -65,14 +65,14 @@ START_TEST(all_mistakes_are_told_in_one_run)
         "unknown directive \"worker_proceses\", did you mean \"worker_processes\"? in /main:1:1\n"
         "invalid value \"maybe\" in \"daemon\" directive: expected \"on\" or \"off\" "
         "in /main:2:8\n"
-        "invalid value \"selec\" in \"use\" directive: expected an event mechanism that was built "
-        "in (see -V), did you mean \"select\"? in /main:4:9\n"
-        "\"listen\" directive is not allowed here, it belongs in \"server\" in /main:5:5\n"
+        "invalid value \"selec\" in \"use\" directive: expected an event mechanism of the build "
+        "(see -V), did you mean \"select\"? in /main:4:9\n"
+        "\"listen\" directive is not allowed here, and belongs in \"server\" in /main:5:5\n"
         "invalid number of arguments in \"idle_timeout\" directive: expected 1, found 0 "
         "in /main:8:5\n"
         "invalid value \"backlog=x\" in \"listen\" directive: expected a number, at least -1 "
         "in /main:9:24\n"
-        "\"echo\" directive is duplicate: it was first set in /main:9 in /main:9:41\n"
+        "\"echo\" directive is duplicate: first set in /main:9 in /main:9:41\n"
         "\"discard\" directive conflicts with \"echo\" in line 10: a server has one protocol "
         "in /main:10:20\n"
         "no \"listen\" is defined for this server in /main:11:5\n");
@@ -104,7 +104,7 @@ START_TEST(what_only_nginx_has_is_called_so)
         { "mail", ": all servers belong in \"stream\"" },
         { "keyval", "" },
         { "fastcgi_pass", "" },
-        { "state", ": servers are those of the configuration" },
+        { "state", ": servers come from the configuration" },
         { "gzip", "" },
         { "location", "" },
         { "http2", "" },
@@ -178,9 +178,9 @@ START_TEST(what_has_no_effect_here_is_accepted_with_a_notice)
         "in /main:5:43\n"
         "notice: \"status_zone\" directive of nginx has no effect here, ignored in /main:6:20\n");
     refuse_text(&loading, "events { pcre_jit on; } lock_file { }",
-        "\"pcre_jit\" directive is not allowed here, it belongs in the main context in "
+        "\"pcre_jit\" directive is not allowed here, and belongs in the main context in "
         "/main:1:10\n"
-        "directive \"lock_file\" is not terminated by \";\", it takes no block in /main:1:25\n");
+        "directive \"lock_file\" is not terminated by \";\", and takes no block in /main:1:25\n");
     loading_end(&loading);
 }
 END_TEST
@@ -255,7 +255,7 @@ START_TEST(the_command_line_s_directives_come_first)
     ck_assert_str_eq(loading.cycle->core.env[1], "B=2");
 
     refuse_text(&loading, "daemon on; events { }",
-        "\"daemon\" directive is duplicate: it was first set in command line:1 in "
+        "\"daemon\" directive is duplicate: first set in command line:1 in "
         "/main:1:1\n");
     loading.options.globals = "daemon\n maybe; demon on; pid";
     refuse_text(&loading, "pid;",
@@ -300,10 +300,10 @@ START_TEST(mistakes_of_included_files_name_them)
     add_file(&loading, "a", "\n  daemon perhaps;\nlisten 80;");
     refuse_text(&loading, "include a; include b; events { include a; } daemon off;",
         "invalid value \"perhaps\" in \"daemon\" directive: expected \"on\" or \"off\" in /a:2:10\n"
-        "\"listen\" directive is not allowed here, it belongs in \"server\" in /a:3:1\n"
+        "\"listen\" directive is not allowed here, and belongs in \"server\" in /a:3:1\n"
         "open() \"/b\" failed (2: No such file or directory) in /main:1:20\n"
-        "\"daemon\" directive is not allowed here, it belongs in the main context in /a:2:3\n"
-        "\"daemon\" directive is duplicate: it was first set in /a:2 in /main:1:45\n");
+        "\"daemon\" directive is not allowed here, and belongs in the main context in /a:2:3\n"
+        "\"daemon\" directive is duplicate: first set in /a:2 in /main:1:45\n");
     loading_end(&loading);
 }
 END_TEST

@@ -200,7 +200,7 @@ static void try_misplaced(
     if (at == CONTEXT_MAIN && strcmp(directive->name, "events") == 0)
         return;
     snprintf(expected, sizeof(expected),
-        "\"%s\" directive is not allowed here, it belongs in %s in " HERE "%u\n", directive->name,
+        "\"%s\" directive is not allowed here, and belongs in %s in " HERE "%u\n", directive->name,
         name_places(directive->anywhere), column);
     refuse_text(loading, text, expected);
 }
@@ -263,8 +263,8 @@ static void try_repeated(
         return;
     }
     snprintf(expected, sizeof(expected),
-        "\"%s\" directive is duplicate: it was first set in /main:1 in " HERE "%u\n",
-        directive->name, column);
+        "\"%s\" directive is duplicate: first set in /main:1 in " HERE "%u\n", directive->name,
+        column);
     refuse_text(loading, text, expected);
 }
 
@@ -329,7 +329,7 @@ static void try_other_form(
     column = wrap_directive(text, at, directive, written);
     snprintf(expected, sizeof(expected),
         block ? "directive \"%s\" has no opening \"{\" in " HERE "%u\n"
-              : "directive \"%s\" is not terminated by \";\", it takes no block in " HERE "%u\n",
+              : "directive \"%s\" is not terminated by \";\", and takes no block in " HERE "%u\n",
         directive->name, column);
     refuse_text(loading, text, expected);
 }

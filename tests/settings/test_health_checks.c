@@ -201,12 +201,12 @@ END_TEST
 
 START_TEST(a_value_has_a_form)
 {
-    refuse_value("interval=0", "it is too small or too large");
-    refuse_value("interval=x", "expected a value of its form");
-    refuse_value("jitter=-1", "expected a value of its form");
-    refuse_value("fails=0", "it is too small or too large");
-    refuse_value("passes=", "expected a value of its form");
-    refuse_value("port=65536", "it is too small or too large");
+    refuse_value("interval=0", "the value is too small or too large");
+    refuse_value("interval=x", "expected a value of the parameter's form");
+    refuse_value("jitter=-1", "expected a value of the parameter's form");
+    refuse_value("fails=0", "the value is too small or too large");
+    refuse_value("passes=", "expected a value of the parameter's form");
+    refuse_value("port=65536", "the value is too small or too large");
     refuse_value("udp", "servers of datagrams are not served");
     refuse_value("rises=2", "expected interval=, jitter=, fails=, passes=, port=, match=, "
                             "\"mandatory\" or \"persistent\"");
@@ -218,9 +218,9 @@ END_TEST
 START_TEST(a_check_needs_a_group_with_a_zone)
 {
     refuse("server { listen 80; lead 127.0.0.1:1; check; }", "check",
-        "\"check\" needs a server that leads to an \"upstream\" block, by its name");
+        "\"check\" needs a server given by the name of an \"upstream\" block");
     refuse("server { listen 80; lead $remote_addr; check; }", "check",
-        "\"check\" needs a server that leads to an \"upstream\" block, by its name");
+        "\"check\" needs a server given by the name of an \"upstream\" block");
     refuse("server { listen 80; lead u; check; } upstream u { server 127.0.0.1:1; }", "check",
         "\"check\" needs shared memory: upstream \"u\" has no \"zone\"");
     refuse("server { listen 80; lead u; check match=no; }" GROUP, "check",

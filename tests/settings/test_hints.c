@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define HAPROXY "this is a word of HAProxy: "
+#define HAPROXY "a word of HAProxy: "
 #define CHECKS "checks of servers are \"health_check\" beside \"proxy_pass\""
 #define TURNS                                                                                      \
     "without a directive such as \"least_conn\", \"random\" or \"hash\" servers take turns"
@@ -17,14 +17,13 @@ static const struct {
     /* nginx's edge cases */
     { "events { iocp_threads 4; }",
         "notice: \"iocp_threads\" directive of nginx has no effect here, ignored in /main:1:10\n" },
-    { "events { use rtsig; }",
-        "invalid value \"rtsig\" in \"use\" directive: nginx has had it for Linux before 2.6.39, "
-        "this daemon has epoll there in /main:1:14\n" },
-    { "events { use iocp; }",
-        "invalid value \"iocp\" in \"use\" directive: only Windows has it in /main:1:14\n" },
+    { "events { use rtsig; }", "invalid value \"rtsig\" in \"use\" directive: nginx has rtsig for "
+                               "Linux before 2.6.39, the daemon has epoll there in /main:1:14\n" },
+    { "events { use iocp; }", "invalid value \"iocp\" in \"use\" directive: only Windows has the "
+                              "mechanism in /main:1:14\n" },
     { "events { use aio; }",
-        "invalid value \"aio\" in \"use\" directive: it is no event mechanism any more, files are "
-        "read so by the \"aio\" directive in /main:1:14\n" },
+        "invalid value \"aio\" in \"use\" directive: aio is no event mechanism any more, files are "
+        "read by the \"aio\" directive in /main:1:14\n" },
     { "stream { server { listen 1; udp_timeout 1s; } }",
         "\"udp_timeout\" directive of nginx is not supported: there is no UDP here, only TCP in "
         "/main:1:29\n" },

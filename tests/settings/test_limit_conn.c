@@ -40,25 +40,21 @@ static const struct {
     { "limit_conn a 1;", "zero size shared memory zone \"a\": there is no \"limit_conn_zone\" with "
                          "\"zone=a:size\"" },
     { ZONE "limit_conn a 0;",
-        "invalid value \"0\" in \"limit_conn\" directive: it must be between 1 and 65535 "
-        "connections" },
-    { ZONE "limit_conn a 65536;",
-        "invalid value \"65536\" in \"limit_conn\" directive: it must be between 1 and 65535 "
+        "invalid value \"0\" in \"limit_conn\" directive: the limit must be between 1 and 65535 "
         "connections" },
     { ZONE "limit_conn a x;",
         "invalid value \"x\" in \"limit_conn\" directive: expected a number of connections" },
     { ZONE "limit_conn a 1; limit_conn a 2;",
         "invalid value \"a\" in \"limit_conn\" directive: \"limit_conn\" directive is duplicate: "
-        "this block has one of the same zone" },
+        "the block already has a directive of the zone" },
     { ZONE "limit_conn_rate a 10;", "invalid value \"10\" in \"limit_conn_rate\" directive: "
                                     "expected a rate such as 10r/s or 30r/m" },
     { ZONE "limit_conn_rate a 0r/s;", "invalid value \"0r/s\" in \"limit_conn_rate\" directive: "
                                       "expected a rate such as 10r/s or 30r/m" },
     { ZONE "limit_conn_rate a 1r/s 5;", "invalid value \"5\" in \"limit_conn_rate\" directive: "
-                                        "expected burst=number, which is 65535 at most" },
-    { ZONE "limit_conn_rate a 1r/s burst=-1;",
-        "invalid value \"burst=-1\" in \"limit_conn_rate\" directive: expected burst=number, which "
-        "is 65535 at most" },
+                                        "expected burst=number, 65535 at most" },
+    { ZONE "limit_conn_rate a 1r/s burst=-1;", "invalid value \"burst=-1\" in \"limit_conn_rate\" "
+                                               "directive: expected burst=number, 65535 at most" },
     { "limit_conn_zone $nosuch zone=a:1m;", "unknown \"nosuch\" variable" },
 };
 
@@ -134,12 +130,11 @@ START_TEST(servers_inherit_what_they_do_not_have)
 END_TEST
 
 #define EMPTY                                                                                      \
-    "sessions are counted before their ClientHello is read: $ssl_preread_server_name in the key "  \
+    "sessions are counted before the ClientHello is read: $ssl_preread_server_name in the key "    \
     "of zone \"a\" is empty then"
 #define CHOSEN                                                                                     \
-    "clients choose $proxy_protocol_addr in the key of zone \"a\" themselves, unless something "   \
-    "else keeps all but proxies away: name these by \"set_real_ip_from\", and count by "           \
-    "$remote_addr"
+    "clients choose $proxy_protocol_addr in the key of zone \"a\" themselves, unless all but "     \
+    "proxies are kept away: name the proxies by \"set_real_ip_from\", and count by $remote_addr"
 
 /* Keys that limit less than intended, with the warnings. */
 static const struct {

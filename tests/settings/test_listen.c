@@ -276,16 +276,19 @@ START_TEST(an_address_has_one_server)
 
     loading_begin(&loading);
     refuse_text(&loading, STREAM("server { listen 80; } server { listen 0.0.0.0:80; }"),
-        "duplicate \"listen\" of 0.0.0.0:80, it is already used in /main:1 in /main:1:59\n");
+        "duplicate \"listen\" of 0.0.0.0:80, the address is already used in /main:1 in "
+        "/main:1:59\n");
     refuse_text(&loading, "events { }\nstream { server {\nlisten 80;\nlisten *:80 bind; } }",
-        "duplicate \"listen\" of 0.0.0.0:80, it is already used in /main:3 in /main:4:8\n");
+        "duplicate \"listen\" of 0.0.0.0:80, the address is already used in /main:3 in "
+        "/main:4:8\n");
     refuse_text(&loading, STREAM("server { listen [::1]:80; listen [0:0::1]:80; }"),
-        "duplicate \"listen\" of [::1]:80, it is already used in /main:1 in /main:1:54\n");
+        "duplicate \"listen\" of [::1]:80, the address is already used in /main:1 in /main:1:54\n");
     refuse_text(&loading, STREAM("server { listen unix:/s; } server { listen unix:/s; }"),
-        "duplicate \"listen\" of unix:/s, it is already used in /main:1 in /main:1:64\n");
+        "duplicate \"listen\" of unix:/s, the address is already used in /main:1 in /main:1:64\n");
     /* the range's other ports merely follow */
     refuse_text(&loading, STREAM("server { listen 80-90; } server { listen 85-95; }"),
-        "duplicate \"listen\" of 0.0.0.0:85, it is already used in /main:1 in /main:1:62\n");
+        "duplicate \"listen\" of 0.0.0.0:85, the address is already used in /main:1 in "
+        "/main:1:62\n");
     loading_end(&loading);
 }
 END_TEST
@@ -314,9 +317,12 @@ START_TEST(many_are_told_apart)
     refuse_text(&loading,
         STREAM("server { listen 127.0.0.1:1-65535; } server { listen 127.0.0.1:1; }"
                " server { listen 127.0.0.1:65535; } server { listen 127.0.0.1:30000-30002; }"),
-        "duplicate \"listen\" of 127.0.0.1:1, it is already used in /main:1 in /main:1:74\n"
-        "duplicate \"listen\" of 127.0.0.1:65535, it is already used in /main:1 in /main:1:105\n"
-        "duplicate \"listen\" of 127.0.0.1:30000, it is already used in /main:1 in /main:1:140\n");
+        "duplicate \"listen\" of 127.0.0.1:1, the address is already used in /main:1 in "
+        "/main:1:74\n"
+        "duplicate \"listen\" of 127.0.0.1:65535, the address is already used in /main:1 in "
+        "/main:1:105\n"
+        "duplicate \"listen\" of 127.0.0.1:30000, the address is already used in /main:1 in "
+        "/main:1:140\n");
     loading_end(&loading);
 }
 END_TEST

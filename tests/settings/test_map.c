@@ -108,9 +108,9 @@ START_TEST(words_without_a_value)
 {
     loading_begin(&loading);
     accept_text(&loading, "events { } stream { map a $m { hostnames 1; volatile x; } }",
-        "warning: \"hostnames\" takes no value: as a key it is written \"\\hostnames\" in "
+        "warning: \"hostnames\" takes no value: write the key as \"\\hostnames\" in "
         "/main:1:42\n"
-        "warning: \"volatile\" takes no value: as a key it is written \"\\volatile\" in "
+        "warning: \"volatile\" takes no value: write the key as \"\\volatile\" in "
         "/main:1:54\n");
     loading_end(&loading);
 }

@@ -72,9 +72,9 @@ START_TEST(it_may_stand_anywhere_in_the_main_context)
     accept_text(&loading, text, "");
     loading.options.globals = NULL;
     refuse_text(&loading, "events { load_module plain_a.so; } stream { load_module x; }",
-        "\"load_module\" directive is not allowed here, it belongs in the main context in "
+        "\"load_module\" directive is not allowed here, and belongs in the main context in "
         "/main:1:10\n"
-        "\"load_module\" directive is not allowed here, it belongs in the main context in "
+        "\"load_module\" directive is not allowed here, and belongs in the main context in "
         "/main:1:45\n");
     loading_end(&loading);
 }
@@ -111,12 +111,10 @@ START_TEST(a_module_of_nginx_is_left_alone)
         "load_module modules/ngx_stream_module.so;\n"
         "load_module /usr/lib/nginx/modules/ngx_http_geoip_module.so;\n"
         "events { } stream { server { listen 1; echo; } }",
-        "notice: \"modules/ngx_stream_module.so\" is a module of nginx, which is not loaded: what "
-        "it "
-        "does is built in, or not supported in /main:1:13\n"
-        "notice: \"/usr/lib/nginx/modules/ngx_http_geoip_module.so\" is a module of nginx, which "
-        "is "
-        "not loaded: what it does is built in, or not supported in /main:2:13\n");
+        "notice: \"modules/ngx_stream_module.so\" is a module of nginx, and is not loaded: its "
+        "features are built in, or not supported in /main:1:13\n"
+        "notice: \"/usr/lib/nginx/modules/ngx_http_geoip_module.so\" is a module of nginx, and is "
+        "not loaded: its features are built in, or not supported in /main:2:13\n");
     refuse_text(&loading,
         "load_module ngx_module.so; load_module ngx_stream.so; load_module my_ngx_a_module.so;"
         " load_module ngx_a_module.so.1; events { }",
@@ -259,8 +257,8 @@ START_TEST(a_module_cannot_be_checked)
     accept_text(&loading, text, "");
     pages_stay_protected = true;
     refuse_text(&loading, text,
-        "module \"/plain_a.so\" cannot be checked, as \"debug_modules\" asks: its calls could not "
-        "be redirected in /main:1:31\n");
+        "module \"/plain_a.so\" cannot be checked, as \"debug_modules\" asks: the module's calls "
+        "could not be redirected in /main:1:31\n");
     pages_stay_protected = false;
     loading_end(&loading);
 }

@@ -158,12 +158,12 @@ START_TEST(values_are_held_against_their_range)
     static const struct {
         const char *directive, *name, *value, *message;
     } cases[] = {
-        { "kind_number 10;", "kind_number", "10", "it must be between -3 and 9" },
+        { "kind_number 10;", "kind_number", "10", "the value must be between -3 and 9" },
         { "kind_number x;", "kind_number", "x", "expected a number" },
-        { "kind_size 0;", "kind_size", "0", "it must be between 1 and 65536" },
-        { "kind_size 9999999999g;", "kind_size", "9999999999g", "it is too large" },
+        { "kind_size 0;", "kind_size", "0", "the value must be between 1 and 65536" },
+        { "kind_size 9999999999g;", "kind_size", "9999999999g", "the value is too large" },
         { "kind_msec -1;", "kind_msec", "-1", "expected a time such as 500ms, 30s or 1h 30m" },
-        { "kind_bare -1;", "kind_bare", "-1", "it must be at least 0" },
+        { "kind_bare -1;", "kind_bare", "-1", "the value must be at least 0" },
         { "kind_flag 2;", "kind_flag", "2", "expected \"on\" or \"off\"" },
     };
     struct loading loading;
@@ -225,10 +225,10 @@ START_TEST(a_protocol_s_directives_belong_into_stream_and_its_handler_into_a_ser
 
     begin_loading(&loading);
     refuse_text(&loading, "events { kind_bare 1; } stream { kinds; } kind_nubmer 1;",
-        "\"kind_bare\" directive is not allowed here, it belongs in \"stream\" or \"server\" "
+        "\"kind_bare\" directive is not allowed here, and belongs in \"stream\" or \"server\" "
         "in /main:1:10\n"
         "unknown directive \"kind_nubmer\", did you mean \"kind_number\"? in /main:1:43\n"
-        "\"kinds\" directive is not allowed here, it belongs in \"server\" in /main:1:34\n");
+        "\"kinds\" directive is not allowed here, and belongs in \"server\" in /main:1:34\n");
     loading_end(&loading);
 }
 END_TEST
@@ -304,7 +304,7 @@ START_TEST(two_protocols_cannot_define_one_variable)
     loading_begin(&loading);
     loading.options.protocols = list;
     refuse_text(&loading, SERVER("other;"),
-        "protocol \"other\" defines the variable \"other_kind\", which is another one's in"
+        "protocol \"other\" defines the variable \"other_kind\", already defined elsewhere in"
         " /main:1:12\n");
     loading_end(&loading);
 }

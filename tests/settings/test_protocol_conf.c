@@ -183,9 +183,9 @@ START_TEST(a_stream_s_value_needs_no_server)
     refuse_text(&loading,
         "events { } stream { own_number 1; own_number 2; server { listen 1; own a;"
         " own_number 1; own_number 3; } }",
-        "\"own_number\" directive is duplicate: it was first set in /main:1 in "
+        "\"own_number\" directive is duplicate: first set in /main:1 in "
         "/main:1:35\n"
-        "\"own_number\" directive is duplicate: it was first set in /main:1 in "
+        "\"own_number\" directive is duplicate: first set in /main:1 in "
         "/main:1:89\n");
     loading_end(&loading);
 }
@@ -400,7 +400,8 @@ START_TEST(servers_that_name_a_map_share_it)
         " own_number 6; } }",
         "map \"own.keys\" is declared with version 3, 6 entries, keys of 32 and values of 64 "
         "bytes, "
-        "but another server declares it with 3, 5, 32 and 64: use the same values in /main:1:49\n");
+        "but another server declares the map with 3, 5, 32 and 64: use the same values in "
+        "/main:1:49\n");
     loading_end(&loading);
 }
 END_TEST
@@ -411,22 +412,22 @@ START_TEST(a_map_has_bounds)
         fb_map_options options;
         const char *wrong;
     } cases[] = {
-        { { 0, "keys", 1, 5, 1, 1, 0 }, "its options begin with .size = sizeof(fb_map_options)" },
+        { { 0, "keys", 1, 5, 1, 1, 0 }, "the options begin with .size = sizeof(fb_map_options)" },
         { { sizeof(fb_map_options), NULL, 1, 5, 1, 1, 0 },
-            "its name has 1 to 31 letters, digits and \"_\"" },
+            "the name has 1 to 31 letters, digits and \"_\"" },
         { { sizeof(fb_map_options), "a.b", 1, 5, 1, 1, 0 },
-            "its name has 1 to 31 letters, digits and \"_\"" },
+            "the name has 1 to 31 letters, digits and \"_\"" },
         { { sizeof(fb_map_options), "a123456789b123456789c123456789d1", 1, 5, 1, 1, 0 },
-            "its name has 1 to 31 letters, digits and \"_\"" },
-        { { sizeof(fb_map_options), "keys", 1, 5, 0, 1, 0 }, "its key_max is 1 to 65535 bytes" },
+            "the name has 1 to 31 letters, digits and \"_\"" },
+        { { sizeof(fb_map_options), "keys", 1, 5, 0, 1, 0 }, "the key_max is 1 to 65535 bytes" },
         { { sizeof(fb_map_options), "keys", 1, 5, 65536, 1, 0 },
-            "its key_max is 1 to 65535 bytes" },
+            "the key_max is 1 to 65535 bytes" },
         { { sizeof(fb_map_options), "keys", 1, 5, 1, 0, 0 },
-            "its value_max is 1 to 16777216 bytes" },
+            "the value_max is 1 to 16777216 bytes" },
         { { sizeof(fb_map_options), "keys", 1, 5, 32, 64, 100 },
-            "its memory is too little for a key and a value" },
+            "the memory is too little for a key and a value" },
         { { sizeof(fb_map_options), "keys", 1, 5, 1, 1, UINT64_MAX },
-            "its memory is 16 TiB at most" },
+            "the memory is 16 TiB at most" },
     };
     fb_map_options before = map_options;
     struct loading loading;
@@ -444,7 +445,7 @@ START_TEST(a_map_has_bounds)
     map_options = before;
     done.n = 0;
     refuse_text(&loading, "events { } stream { server { listen 1; own a; own_number 0; } }",
-        "invalid map of protocol \"own\": its capacity is 1 to 1073741824 entries in "
+        "invalid map of protocol \"own\": the capacity is 1 to 1073741824 entries in "
         "/main:1:21\n");
     loading_end(&loading);
 }

@@ -47,11 +47,11 @@ static const struct {
     const char *wrong;
 } cases[] = {
     { { AT(number), .value = FB_VALUE_NUMBER, .least = 1, .greatest = 10, .initial = "20" },
-        "invalid value \"20\" in \"own_value\" directive: it must be between 1 and 10" },
+        "invalid value \"20\" in \"own_value\" directive: the value must be between 1 and 10" },
     { { AT(number), .value = FB_VALUE_NUMBER, .least = 1, .greatest = 10, .initial = "" },
         "invalid value \"\" in \"own_value\" directive: expected a number" },
     { { AT(number), .value = FB_VALUE_SIZE, .greatest = 4096, .initial = "1m" },
-        "invalid value \"1m\" in \"own_value\" directive: it must be between 0 and 4096" },
+        "invalid value \"1m\" in \"own_value\" directive: the value must be between 0 and 4096" },
     { { AT(number), .value = FB_VALUE_MSEC, .initial = "soon" },
         "invalid value \"soon\" in \"own_value\" directive: expected a time such as 500ms, 30s or "
         "1h 30m" },
@@ -113,7 +113,7 @@ START_TEST(a_written_value_has_its_own_place)
     loading.options.protocols = protocols;
     refuse_text(&loading,
         "events { } stream { own_value 5; server { listen 1; own a; own_value 30; } }",
-        "invalid value \"30\" in \"own_value\" directive: it must be between 1 and 10 in "
+        "invalid value \"30\" in \"own_value\" directive: the value must be between 1 and 10 in "
         "/main:1:70\n");
     accept_text(&loading, "events { } stream { own_value 5; server { listen 1; own a; } }", "");
     loading_end(&loading);
@@ -128,8 +128,8 @@ START_TEST(a_map_that_no_daemon_could_make_is_refused)
     loading_begin(&loading);
     loading.options.protocols = protocols;
     refuse_text(&loading, "events { } stream { server { listen 1; own a; own_value map; } }",
-        "map \"own.keys\" cannot be declared: with the other zones it takes more addresses than a "
-        "process has: it needs fewer or shorter entries in /main:1:47\n");
+        "map \"own.keys\" cannot be declared: with all zones a process has too few addresses: the "
+        "map needs fewer or shorter entries in /main:1:47\n");
     loading_end(&loading);
 }
 END_TEST

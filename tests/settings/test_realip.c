@@ -61,7 +61,7 @@ START_TEST(wrong_values)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        { "::1; proxy_protocol_timeout 0", "it must be at least 1" },
+        { "::1; proxy_protocol_timeout 0", "the value must be at least 1" },
         { "10.0.0.0/33", "prefix length out of range 0 to 32" },
         { "unix:/run/a", "invalid address" },
         { "\"local host\"", "invalid host" },

@@ -27,7 +27,7 @@ START_TEST(wrong_values)
     struct loading loading;
 
     loading_begin(&loading);
-    refuse(&loading, "resolver_timeout 0", "it must be at least 1");
+    refuse(&loading, "resolver_timeout 0", "the value must be at least 1");
     if (names_client_built()) {
         refuse(&loading, "resolver valid=30s", "expected the address of a server of names");
         refuse(&loading, "resolver unix:/dns", "expected the address of a server of names");

@@ -157,13 +157,16 @@ START_TEST(two_cannot_be_the_default)
     refuse_text(&loading,
         STREAM("server { listen 80 default_server; }",
             "server { listen 80 default_server; server_name a; }"),
-        "duplicate default server for 0.0.0.0:80, there is already one in /main:2 in /main:3:17\n");
+        "duplicate default server for 0.0.0.0:80, there is already a default server in /main:2 in "
+        "/main:3:17\n");
     /* clients cannot tell them apart */
     refuse_text(&loading, STREAM("server { listen 80; }", "server { listen 80; }"),
-        "duplicate \"listen\" of 0.0.0.0:80, it is already used in /main:2 in /main:3:17\n");
+        "duplicate \"listen\" of 0.0.0.0:80, the address is already used in /main:2 in "
+        "/main:3:17\n");
     refuse_text(&loading,
         STREAM("server { listen 80; }", "server { listen 80; listen 80; server_name a; }"),
-        "duplicate \"listen\" of 0.0.0.0:80, it is already used in /main:2 in /main:3:28\n");
+        "duplicate \"listen\" of 0.0.0.0:80, the address is already used in /main:2 in "
+        "/main:3:28\n");
     loading_end(&loading);
 }
 END_TEST
@@ -176,7 +179,7 @@ START_TEST(options_are_given_once)
     loading_begin(&loading);
     refuse_text(&loading,
         STREAM("server { listen 80 backlog=5; }", "server { listen 80 bind; server_name a; }"),
-        "duplicate listen options for 0.0.0.0:80, they are already given in /main:2 in "
+        "duplicate listen options for 0.0.0.0:80, the options are already given in /main:2 in "
         "/main:3:17\n");
     accept_text(&loading,
         STREAM("server { listen 80; }", "server { listen 80 backlog=5; server_name a; }"),
@@ -187,8 +190,8 @@ START_TEST(options_are_given_once)
     accept_text(&loading,
         STREAM("server { listen 80 proxy_protocol; }", "server { listen 80; server_name a; }"),
         "warning: \"proxy_protocol\" is in force for all servers of 0.0.0.0:80, although not all "
-        "of "
-        "them have it in /main:3:17\n" UNREACHED("0.0.0.0:80", "/main:2") "/main:3:17\n");
+        "servers have the parameter in /main:3:17\n" UNREACHED(
+            "0.0.0.0:80", "/main:2") "/main:3:17\n");
     /* tcp_nodelay is the default server's */
     accept_text(&loading,
         STREAM("server { listen 80; }", "server { listen 80 default_server; tcp_nodelay off; }"),

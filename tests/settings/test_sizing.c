@@ -149,8 +149,8 @@ START_TEST(a_proxied_client_needs_two)
     refuse_text(&loading,
         "events { worker_connections 1; } "
         "stream { server { listen 1; proxy_pass 127.0.0.1:2; } }",
-        "a single one of \"worker_connections\" is not enough for a client and the connection to "
-        "its server\n");
+        "a value of 1 for \"worker_connections\" is not enough for a client and the connection to "
+        "the server\n");
     loading_end(&loading);
 }
 END_TEST

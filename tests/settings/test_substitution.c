@@ -78,7 +78,7 @@ START_TEST(it_holds_for_all_of_the_configuration)
         "\"env_substitution\" must stand before all other directives, and \"daemon\" stands before "
         "it in /main:1:13\n");
     refuse_text(&loading, "include other;" REST,
-        "\"env_substitution\" must stand in the main file, not in one that it includes in "
+        "\"env_substitution\" must stand in the main file, not in an included file in "
         "/other:1:1\n");
     /* the command line is a text of its own, read first */
     loading.options.globals = "env_substitution on; worker_processes ${WORKERS};";

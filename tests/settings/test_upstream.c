@@ -301,7 +301,7 @@ START_TEST(groups_share_a_zone)
     ck_assert_uint_eq(first_group()->zone->shape.size, 65536);
     take(ONE " 64k; } " OTHER " 64k; }");
     refuse(ONE "; } " OTHER "; }", "z; } upstream",
-        "zero size shared memory zone \"z\": none of its groups gives the size");
+        "zero size shared memory zone \"z\": no group of the zone gives the size");
     refuse(ONE " 64k; } " OTHER " 65k; }", "65k",
         "invalid value \"65k\" in \"zone\" directive: the size 66560 of shared memory zone \"z\" "
         "conflicts with already declared size 65536");
@@ -329,7 +329,7 @@ START_TEST(a_zone_has_room_for_its_servers)
     take(text);
     n = strlen(text);
     write_group(text + n, sizeof(text) - n, "b", 52, "");
-    refuse(text, "32k", "zone \"z\" is too small: its 103 servers need at least 65k");
+    refuse(text, "32k", "zone \"z\" is too small: 103 servers need at least 65k");
     write_group(text, sizeof(text), "a", 51, "65k");
     n = strlen(text);
     write_group(text + n, sizeof(text) - n, "b", 52, "");

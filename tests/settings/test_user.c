@@ -147,8 +147,8 @@ START_TEST(what_a_check_has_noted_is_not_asked_again)
     accept_text(&loading, "user www adm; events { }", "");
     check_user(&loading, "www", 33, 4);
     refuse_text(&loading, "user www; events { }",
-        "invalid value \"www\" in \"user\" directive: the configuration was changed after it had "
-        "been checked, try again in /main:1:6\n");
+        "invalid value \"www\" in \"user\" directive: the configuration was changed after the "
+        "check, try again in /main:1:6\n");
     loading_end(&loading);
     check_answers_destroy(&answers);
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define TIME "expected a time such as 500ms, 30s or 1h 30m"
-#define MECHANISM "expected an event mechanism that was built in (see -V)"
+#define MECHANISM "expected an event mechanism of the build (see -V)"
 #define TEN "/123456789"
 #define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "/"
 #define LEVEL "expected a level: debug, info, notice, warn, error, crit, alert or emerg"
@@ -66,9 +66,9 @@ static const struct wrong {
     { "error_log_rate_limit", "interval=0", "interval=0", "expected a time between 1ms and 1d" },
     { "error_log_rate_limit", "interval=2d", "interval=2d", "expected a time between 1ms and 1d" },
     { "load_module", "\"\"", "", "expected a path" },
-    { "max_draining_workers", "-1", "-1", "it must be between 0 and 2147483647" },
+    { "max_draining_workers", "-1", "-1", "the value must be between 0 and 2147483647" },
     { "max_draining_workers", "off", "off", "expected a number, or \"auto\"" },
-    { "max_generations", "-1", "-1", "it must be between 0 and 2147483647" },
+    { "max_generations", "-1", "-1", "the value must be between 0 and 2147483647" },
     { "max_generations", "off", "off", "expected a number" },
     { "env_substitution", "yes", "yes", "expected \"on\" or \"off\"" },
     { "sigterm_shutdown", "gracefull", "gracefull",
@@ -87,66 +87,66 @@ static const struct wrong {
     { "thread_pool", "default max", "max", "expected threads=number or max_queue=number" },
     { "timer_resolution", "100x", "100x", TIME },
     { "timer_resolution", "-1", "-1", TIME },
-    { "timer_resolution", "2h", "2h", "it must be between 0 and 3600000 milliseconds" },
+    { "timer_resolution", "2h", "2h", "the value must be between 0 and 3600000 milliseconds" },
     { "worker_cpu_affinity", "0102", "0102", "a mask consists of the digits 0 and 1" },
     { "worker_cpu_affinity", "01 000", "000", "a mask needs at least one processor" },
     { "worker_cpu_affinity", "auto 01 11", "11", "\"auto\" takes one mask" },
     { "worker_cpu_affinity", "01 auto", "auto", "a mask consists of the digits 0 and 1" },
-    { "worker_priority", "21", "21", "it must be between -20 and 20" },
-    { "worker_priority", "-21", "-21", "it must be between -20 and 20" },
+    { "worker_priority", "21", "21", "the value must be between -20 and 20" },
+    { "worker_priority", "-21", "-21", "the value must be between -20 and 20" },
     { "worker_priority", "high", "high", "expected a number" },
     { "worker_processes", "0", "0", "expected a number between 1 and 511, or \"auto\"" },
     { "worker_processes", "512", "512", "expected a number between 1 and 511, or \"auto\"" },
     { "worker_processes", "Auto", "Auto", "expected a number between 1 and 511, or \"auto\"" },
     { "worker_rlimit_core", "16mb", "16mb", "expected a size such as 512, 16k or 1m" },
-    { "worker_rlimit_nofile", "0", "0", "it must be between 1 and 2147483647" },
+    { "worker_rlimit_nofile", "0", "0", "the value must be between 1 and 2147483647" },
     { "worker_rlimit_nofile", "1k", "1k", "expected a number" },
     { "worker_shutdown_timeout", "soon", "soon", TIME },
     { "worker_shutdown_timeout", "99999999999999999999", "99999999999999999999",
-        "it is too large" },
+        "the value is too large" },
     { "worker_start_timeout", "soon", "soon", TIME },
     { "worker_watchdog", "soon", "soon", TIME },
     { "working_directory", "\"\"", "", "expected a path" },
 
     { "accept_mutex", "true", "true", "expected \"on\" or \"off\"" },
-    { "accept_mutex_delay", "0", "0", "it must be between 1 and 3600000 milliseconds" },
+    { "accept_mutex_delay", "0", "0", "the value must be between 1 and 3600000 milliseconds" },
     { "accept_mutex_delay", "off", "off", TIME },
     { "stall_threshold", "often", "often", TIME },
     { "busy_poll", "50", "50", "expected a time such as 50us or 1ms" },
     { "busy_poll", "1s", "1s", "expected a time such as 50us or 1ms" },
-    { "busy_poll", "101ms", "101ms", "it must be between 0 and 100000 microseconds" },
-    { "connections", "0", "0", "it must be between 1 and 16777216" },
+    { "busy_poll", "101ms", "101ms", "the value must be between 0 and 100000 microseconds" },
+    { "connections", "0", "0", "the value must be between 1 and 16777216" },
     { "debug_connection", "\"local host\"", "local host", "invalid host" },
     { "debug_connection", "localhost/8", "localhost/8", "invalid address" },
     { "debug_connection", "10.0.0", "10.0.0", "invalid address" },
     { "debug_connection", "10.0.0.0/33", "10.0.0.0/33", "prefix length out of range 0 to 32" },
 #if HAVE_IO_URING
-    { "io_uring_buffers", "0", "0", "it must be between 1 and 32768" },
-    { "io_uring_buffers", "32769", "32769", "it must be between 1 and 32768" },
-    { "io_uring_entries", "0", "0", "it must be between 1 and 32768" },
+    { "io_uring_buffers", "0", "0", "the value must be between 1 and 32768" },
+    { "io_uring_buffers", "32769", "32769", "the value must be between 1 and 32768" },
+    { "io_uring_entries", "0", "0", "the value must be between 1 and 32768" },
 #endif
 #if HAVE_EPOLL
-    { "epoll_events", "0", "0", "it must be between 1 and 65536" },
-    { "epoll_events", "65537", "65537", "it must be between 1 and 65536" },
+    { "epoll_events", "0", "0", "the value must be between 1 and 65536" },
+    { "epoll_events", "65537", "65537", "the value must be between 1 and 65536" },
 #endif
 #if HAVE_KQUEUE
-    { "kqueue_changes", "32769", "32769", "it must be between 1 and 32768" },
-    { "kqueue_events", "65537", "65537", "it must be between 1 and 65536" },
+    { "kqueue_changes", "32769", "32769", "the value must be between 1 and 32768" },
+    { "kqueue_events", "65537", "65537", "the value must be between 1 and 65536" },
 #endif
 #if HAVE_EVENTPORT
-    { "eventport_events", "0", "0", "it must be between 1 and 65536" },
+    { "eventport_events", "0", "0", "the value must be between 1 and 65536" },
 #endif
 #if HAVE_DEVPOLL
-    { "devpoll_changes", "0", "0", "it must be between 1 and 65536" },
-    { "devpoll_events", "65537", "65537", "it must be between 1 and 65536" },
+    { "devpoll_changes", "0", "0", "the value must be between 1 and 65536" },
+    { "devpoll_events", "65537", "65537", "the value must be between 1 and 65536" },
 #endif
     { "accept_share", "no", "no", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "multi_accept", "offf", "offf", "expected \"on\" or \"off\", did you mean \"off\"?" },
     { "reclaim_idle", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "use", "selec", "selec", MECHANISM ", did you mean \"select\"?" },
     { "use", "mach", "mach", MECHANISM },
-    { "worker_aio_requests", "0", "0", "it must be between 1 and 65536" },
-    { "worker_connections", "-1", "-1", "it must be between 1 and 16777216" },
+    { "worker_aio_requests", "0", "0", "the value must be between 1 and 65536" },
+    { "worker_connections", "-1", "-1", "the value must be between 1 and 16777216" },
     { "worker_connections", "1k", "1k", "expected a number, or \"auto\"" },
     { "worker_connections", "automatic", "automatic", "expected a number, or \"auto\"" },
 
@@ -420,7 +420,7 @@ START_TEST(a_mechanism_with_a_limit_takes_no_more_connections)
     loading_begin(&loading);
     refuse_text(&loading, "events { use select; worker_connections 1025; }",
         "\"select\" serves at most 1024 descriptors, and 1025 \"worker_connections\" are more: "
-        "lower them or use another mechanism in /main:1:14\n");
+        "lower the number or use another mechanism in /main:1:14\n");
     accept_text(&loading, "events { use select; worker_connections 1024; }", "");
     loading_end(&loading);
 }

@@ -6,7 +6,7 @@
 
 #define TWO "worker_processes 2; "
 #define ZONE                                                                                       \
-    " in upstream \"a\" is counted by each of 2 workers alone: a \"zone\" has them count "         \
+    " in upstream \"a\" is counted by 2 workers separately: a \"zone\" has all workers count "     \
     "together "                                                                                    \
     "in /main:1:"
 
@@ -58,15 +58,15 @@ static const struct {
     /* groups */
     { "stream { upstream a { server 127.0.0.1:9; server 127.0.0.1:9 weight=2; }"
       " server { listen 1; proxy_pass a; } }",
-        "warning: server 127.0.0.1:9 stands twice in upstream \"a\": \"weight=\" gives it more "
-        "sessions in /main:1:19\n" },
+        "warning: server 127.0.0.1:9 stands twice in upstream \"a\": \"weight=\" gives the server "
+        "more sessions in /main:1:19\n" },
     { "stream { upstream a { server 127.0.0.1:9; server 127.0.0.1:9 backup; }"
       " server { listen 1; proxy_pass a; } }",
-        "warning: server 127.0.0.1:9 stands twice in upstream \"a\": \"weight=\" gives it more "
-        "sessions in /main:1:19\n" },
+        "warning: server 127.0.0.1:9 stands twice in upstream \"a\": \"weight=\" gives the server "
+        "more sessions in /main:1:19\n" },
     { "stream { upstream a { server 127.0.0.1:9; queue 10; }"
       " server { listen 1; proxy_pass a; } }",
-        "warning: no session ever waits in the \"queue\" of upstream \"a\": no server of it has "
+        "warning: no session ever waits in the \"queue\" of upstream \"a\": no server has "
         "\"max_conns=\", a name or a health check in /main:1:19\n" },
     { "stream { upstream a { zone a 64k; server 127.0.0.1:9 max_conns=1; queue 10; }"
       " server { listen 1; proxy_pass a; } }",

@@ -49,7 +49,7 @@ START_TEST(damaged_memory_is_replaced)
     open_all(&new, &old);
     text = memory_log_take(&new.log);
     ck_assert_ptr_nonnull(
-        strstr(text, "[warn] zone \"m\" begins empty because its memory was damaged"));
+        strstr(text, "[warn] zone \"m\" begins empty because the zone's memory was damaged"));
     ck_assert(kind->is(zone_memory(b), shape));
     declared_stop(&new);
     declared_stop(&old);
@@ -91,8 +91,8 @@ START_TEST(memory_of_the_layout_before_begins_empty)
     ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
     declare(&new, &shm_map_kind, &map_shape);
     open_all(&new, &given);
-    ck_assert_ptr_nonnull(
-        strstr(memory_log_take(&new.log), "zone \"m\" begins empty because its layout changed"));
+    ck_assert_ptr_nonnull(strstr(
+        memory_log_take(&new.log), "zone \"m\" begins empty because the zone's layout changed"));
     declared_stop(&new);
     declared_stop(&given);
 }

@@ -48,10 +48,11 @@ START_TEST(a_zone_of_another_layout_begins_empty)
     text = memory_log_take(&new.log);
     ck_assert_str_eq(strchr(text, '\n'), "\n"); /* one line */
     ck_assert_ptr_nonnull(
-        strstr(text, "[warn] zone \"sessions\" begins empty because its layout changed"));
+        strstr(text, "[warn] zone \"sessions\" begins empty because the zone's layout changed"));
     ck_assert_uint_eq(diag_count(diag), 1);
     ck_assert(diag_get(diag, 0, &message) && message.level == LEVEL_WARN);
-    ck_assert_str_eq(message.text, "zone \"sessions\" begins empty because its layout changed");
+    ck_assert_str_eq(
+        message.text, "zone \"sessions\" begins empty because the zone's layout changed");
     if (b->kind == &shm_map_kind) {
         ck_assert(!has(b, "a"));
         put_key(b, "b");

@@ -234,8 +234,7 @@ START_TEST(what_another_process_hands_over_is_ignored)
 
     ck_assert(!outcome.failed);
     ck_assert_str_eq(outcome.text,
-        "t: [warn] the environment's FORKBEARD is not of the process that "
-        "has started us, it is ignored\n");
+        "t: [warn] the environment's FORKBEARD is not of the parent process, and is ignored\n");
     ck_assert_int_eq(outcome.link, -1);
     ck_assert_int_eq(outcome.parent, 0);
     ck_assert_int_eq(outcome.first_flags, 0);
@@ -245,15 +244,15 @@ END_TEST
 static const struct {
     const char *text, *message;
 } odd[] = {
-    { "2:p%d:l3", "(\"2\") is not understood: it has another form\n" },
-    { "1:p%d:l3:x3", "(\"x3\") is not understood: it is of no known kind\n" },
-    { "1:p%d:l9", "(\"l9\") is not understood: its descriptor is not open (9: Bad" },
-    { "1:p%d:l3:", "(\"\") is not understood: it is of no known kind\n" },
-    { "1:p%d:l3:s", "(\"s\") is not understood: it has no number where one is expected\n" },
-    { "1:p%d:l3:n2,0", "(\"n2,0\") is not understood: it has no number where one is" },
-    { "1:p%d:l3:n1", "(\"n1\") is not understood: it has no number where one is" },
-    { "1:p%d:s3", "(\"\") is not understood: it lacks the link\n" },
-    { "1:p%d:l3:s1", "(\"s1\") is not understood: it is not a socket (88" },
+    { "2:p%d:l3", "(\"2\") is not understood: the form is different\n" },
+    { "1:p%d:l3:x3", "(\"x3\") is not understood: the kind is unknown\n" },
+    { "1:p%d:l9", "(\"l9\") is not understood: the descriptor is not open (9: Bad" },
+    { "1:p%d:l3:", "(\"\") is not understood: the kind is unknown\n" },
+    { "1:p%d:l3:s", "(\"s\") is not understood: a number is missing\n" },
+    { "1:p%d:l3:n2,0", "(\"n2,0\") is not understood: a number is" },
+    { "1:p%d:l3:n1", "(\"n1\") is not understood: a number is" },
+    { "1:p%d:s3", "(\"\") is not understood: the link is missing\n" },
+    { "1:p%d:l3:s1", "(\"s1\") is not understood: the descriptor is not a socket (88" },
 };
 
 START_TEST(nonsense_of_a_master_process_is_refused)

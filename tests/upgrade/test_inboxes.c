@@ -279,7 +279,7 @@ START_TEST(another_form_is_told_once)
     ck_assert_uint_eq(before, after);
     expect_sent(&scene, OWN_HELLO);
     ck_assert_ptr_nonnull(strstr(
-        memory_log_take(&scene.log), "send each other no messages: theirs have another form ("));
+        memory_log_take(&scene.log), "exchange no messages: the forms of messages differ ("));
     finish(&scene, "rescan ");
 }
 END_TEST

@@ -68,8 +68,8 @@ static const struct {
     { "[::1:80", "in upstream \"[::1:80\"" },
     { "[x]:80", "invalid IPv6 address in upstream \"[x]:80\"" },
     { "unix:", "no path in the unix domain socket in upstream \"unix:\"" },
-    { "a..b:80", "a..b could not be resolved: it is no name of a host" },
-    { "a.test:80", "a.test could not be resolved: there is no such name" },
+    { "a..b:80", "a..b could not be resolved: the text is no name of a host" },
+    { "a.test:80", "a.test could not be resolved: the name does not exist" },
 };
 
 START_TEST(texts_that_are_no_address)

@@ -51,7 +51,7 @@ START_TEST(a_name_that_comes_later)
 
     led_connect(test, NULL);
     led_logged(test,
-        "\"a.test\" could not be resolved: there is no such name, server "
+        "\"a.test\" could not be resolved: the name does not exist, server "
         "\"a.test:80\" of upstream \"u\" is down",
         1);
     fb_test_pass(test, 60000);

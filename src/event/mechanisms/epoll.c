@@ -158,7 +158,7 @@ static COLD void renew_set(struct loop *loop)
     state->haunted = false;
     if (new == -1)
         return;
-    debug_loop(loop, "epoll reports what has gone: a new set is made");
+    debug_loop(loop, "epoll reports a descriptor after the close: a new set is made");
     loop->mechanism_fd = new;
     if (!fill_set(loop))
         loop->mechanism_fd = old;

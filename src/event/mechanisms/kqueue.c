@@ -125,7 +125,7 @@ static void report_kevent(struct loop *loop, const struct kevent *event)
         log_write(loop->log, LEVEL_ALERT, error, "kevent() cannot watch descriptor %d",
             (int)event->ident);
         if (error == EBADF)
-            log_debug_point(loop->log, "a source was closed under its mechanism");
+            log_debug_point(loop->log, "a source was closed under the mechanism");
         if (loop_owns(loop, source))
             loop_fail(loop, "kevent", error);
         else

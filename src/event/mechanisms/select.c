@@ -73,7 +73,7 @@ static void repair_sets(struct loop *loop)
             continue;
         log_write(
             loop->log, LEVEL_ALERT, errno, "select() watched descriptor %d, which is not open", fd);
-        log_debug_point(loop->log, "a source was closed under its mechanism");
+        log_debug_point(loop->log, "a source was closed under the mechanism");
         if (loop_owns(loop, source)) {
             loop_fail(loop, "select", EBADF);
             return;

@@ -289,8 +289,7 @@ static void warn_of_names(struct apply *apply, const struct access_path *path)
         chosen = template_find(&names, "proxy_protocol_", 0);
     if (chosen != NULL)
         report_warn(apply->report, path->word,
-            "clients choose $%s, and make as many files as they like: have a \"map\" list the "
-            "names",
+            "clients choose $%s, and so the number of files: have a \"map\" list the names",
             chosen->name);
 }
 

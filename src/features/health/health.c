@@ -44,9 +44,9 @@ static const char *read_arg(struct upstream_check *check, const char *arg)
     case NUMBER_OK:
         return NULL;
     case NUMBER_RANGE:
-        return "it is too small or too large";
+        return "the value is too small or too large";
     default:
-        return "expected a value of its form";
+        return "expected a value of the parameter's form";
     }
 }
 
@@ -135,7 +135,7 @@ static int find_check_parts(struct apply *apply, const struct health_use *use)
 
     if (upstream == NULL || upstream->is_single)
         return report_error(apply->report, use->word,
-            "\"%s\" needs a server that leads to an \"upstream\" block, by its name", name);
+            "\"%s\" needs a server given by the name of an \"upstream\" block", name);
     if (upstream->zone == NULL)
         return report_error(apply->report, use->word,
             "\"%s\" needs shared memory: upstream \"%s\" has no \"zone\"", name, upstream->name);

@@ -158,7 +158,7 @@ static int lifetime_set(struct apply *apply, const struct conf_directive *direct
                 lifetime) == -1)
             return -1;
         if (lifetime->jitter > lifetime->time)
-            return set_bad_value(apply, directive, i, "it is longer than the lifetime");
+            return set_bad_value(apply, directive, i, "the jitter is longer than the lifetime");
     }
     return 0;
 }

@@ -118,7 +118,7 @@ static struct limit_rule *add_limit_rule(
     for (; *at != NULL; at = &(*at)->next)
         if ((*at)->zone == zone) {
             set_bad_value(apply, directive, 0,
-                "\"%s\" directive is duplicate: this block has one of the same zone",
+                "\"%s\" directive is duplicate: the block already has a directive of the zone",
                 directive->name.text);
             return NULL;
         }
@@ -139,7 +139,7 @@ static int limit_conn_set(struct apply *apply, const struct conf_directive *dire
         break;
     case NUMBER_RANGE:
         return set_bad_value(
-            apply, directive, 1, "it must be between 1 and %d connections", SHM_LIMIT_MOST);
+            apply, directive, 1, "the limit must be between 1 and %d connections", SHM_LIMIT_MOST);
     default:
         return set_bad_value(apply, directive, 1, "expected a number of connections");
     }
@@ -181,8 +181,7 @@ static int limit_conn_set_rate(
     if (directive->arg_n == 3 &&
         (strncmp(directive->args[2].text, "burst=", 6) != 0 ||
             number_parse(directive->args[2].text + 6, 0, BURST_MOST, &burst) != NUMBER_OK))
-        return set_bad_value(
-            apply, directive, 2, "expected burst=number, which is %d at most", BURST_MOST);
+        return set_bad_value(apply, directive, 2, "expected burst=number, %d at most", BURST_MOST);
     rate.burst_ns = (uint64_t)burst * rate.interval_ns;
     rule = add_limit_rule(apply, directive, field);
     if (rule == NULL)
@@ -211,13 +210,13 @@ static void warn_of_key(struct apply *apply, const struct limit_zone *zone)
 
     if (later != NULL)
         report_warn(apply->report, zone->used_at,
-            "sessions are counted before their ClientHello is read: $%s in the key of zone \"%s\" "
+            "sessions are counted before the ClientHello is read: $%s in the key of zone \"%s\" "
             "is empty then",
             later->name, zone->name);
     if (chosen != NULL)
         report_warn(apply->report, zone->used_at,
-            "clients choose $%s in the key of zone \"%s\" themselves, unless something else keeps "
-            "all but proxies away: name these by \"set_real_ip_from\", and count by $remote_addr",
+            "clients choose $%s in the key of zone \"%s\" themselves, unless all but proxies are "
+            "kept away: name the proxies by \"set_real_ip_from\", and count by $remote_addr",
             chosen->name, zone->name);
 }
 

@@ -66,7 +66,7 @@ static COLD void log_mended(const struct fb_conn *conn, struct limit_zone *zone)
     zone->logged_ms = now_ms;
     if (m->rebuilt != before.rebuilt)
         log_write(conn->net->log, LEVEL_ALERT, 0,
-            "zone \"%s\": the limit was damaged, and %" PRIu32 " of its shards were rebuilt",
+            "zone \"%s\": the limit was damaged, and %" PRIu32 " shards of the zone were rebuilt",
             zone->name, m->rebuilt - before.rebuilt);
     if (m->recounted != before.recounted)
         log_write(conn->net->log, LEVEL_ALERT, 0,

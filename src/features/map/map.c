@@ -217,8 +217,7 @@ static bool read_word(struct map_reading *reading, const struct conf_directive *
         return false;
     if (entry->arg_n > 0)
         report_warn(reading->entries.apply->report, &entry->args[0],
-            "\"%s\" takes no value: as a key it is written \"\\%s\"", entry->name.text,
-            entry->name.text);
+            "\"%s\" takes no value: write the key as \"\\%s\"", entry->name.text, entry->name.text);
     if (is_names)
         reading->names = reading->map->hostnames = true;
     else

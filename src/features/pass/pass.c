@@ -155,7 +155,7 @@ static const char *parse_text(const struct value *text, struct fb_target *target
 
     assert(text->state == VALUE_FOUND);
     if (text->n >= sizeof(copy))
-        return "it is too long";
+        return "the address is too long";
     memcpy(copy, text->p, text->n);
     copy[text->n] = '\0';
     return target_parse(copy, false, target);
@@ -184,8 +184,7 @@ static struct binding *find_next_binding(
     binding = pass_bindings_find(listener->bindings, &target.address);
     if (binding == NULL)
         conn_log(conn, LEVEL_ERROR, 0,
-            "no server listens on \"%.*s\", which a client is to be passed to", (int)text.n,
-            text.p);
+            "no server listens on \"%.*s\", the address to pass a client to", (int)text.n, text.p);
     *address = target.address;
     return binding;
 }
@@ -199,7 +198,7 @@ int pass_client(struct fb_conn *conn, const struct fb_listener *listener)
     assert(passage == NULL || passage->n <= FB_PASSES_MAX);
     assert(!conn->outgoing && listener != NULL);
     if (stream_of(conn)->opening != conn || !conn_is_active(conn) || conn->pipe != NULL) {
-        conn_log(conn, LEVEL_ERROR, 0, "a client can be passed in its \"opened\" alone");
+        conn_log(conn, LEVEL_ERROR, 0, "a client can be passed in \"opened\" alone");
         return -1;
     }
     binding = find_next_binding(conn, listener, &address);
@@ -211,7 +210,8 @@ int pass_client(struct fb_conn *conn, const struct fb_listener *listener)
         return -1;
     if (passage->n == FB_PASSES_MAX) {
         conn_log(conn, LEVEL_ERROR, 0,
-            "a client was passed %u times, and is to be passed to %s: servers pass it in a circle",
+            "a client was passed %u times, and is to be passed to %s: servers pass the client in a "
+            "circle",
             passage->n, binding->text);
         return -1;
     }

@@ -255,8 +255,8 @@ static void check_size(struct apply *apply, const struct upstream_zone_use *use)
             servers, UPSTREAM_ZONE_ENTRIES);
     else if (size > (uint64_t)use->size)
         report_error(apply->report, use->sized,
-            "zone \"%s\" is too small: its %" PRIu64 " servers need at least %" PRIu64 "k",
-            use->name, servers, (size + 1023) / 1024);
+            "zone \"%s\" is too small: %" PRIu64 " servers need at least %" PRIu64 "k", use->name,
+            servers, (size + 1023) / 1024);
 }
 
 /* Declares the zone, and hands the zone to its groups. */
@@ -267,7 +267,7 @@ static void finish_zone(struct apply *apply, const struct upstream_zone_use *use
 
     if (use->size == 0) {
         report_error(apply->report, use->named,
-            "zero size shared memory zone \"%s\": none of its groups gives the size", use->name);
+            "zero size shared memory zone \"%s\": no group of the zone gives the size", use->name);
         return;
     }
     check_size(apply, use);
@@ -314,7 +314,8 @@ static void warn_of_twins(struct apply *apply, const struct upstream *upstream)
     for (unsigned i = 1; i < n; i++)
         if (strcmp(servers[i - 1]->name, servers[i]->name) == 0)
             report_warn(apply->report, upstream->word,
-                "server %s stands twice in upstream \"%s\": \"weight=\" gives it more sessions",
+                "server %s stands twice in upstream \"%s\": \"weight=\" gives the server more "
+                "sessions",
                 servers[i]->name, upstream->name);
 }
 
@@ -329,7 +330,7 @@ static void warn_of_queue(struct apply *apply, const struct upstream *upstream)
             return;
     if (upstream->queue > 0)
         report_warn(apply->report, upstream->word,
-            "no session ever waits in the \"queue\" of upstream \"%s\": no server of it has "
+            "no session ever waits in the \"queue\" of upstream \"%s\": no server has "
             "\"max_conns=\", a name or a health check",
             upstream->name);
 }
@@ -353,8 +354,8 @@ static void warn_of_workers(struct apply *apply, const struct upstream *upstream
     if (workers == 1 || upstream->zone != NULL || parameter == NULL)
         return;
     report_warn(apply->report, upstream->word,
-        "\"%s\" in upstream \"%s\" is counted by each of %" PRId64
-        " workers alone: a \"zone\" has them count together",
+        "\"%s\" in upstream \"%s\" is counted by %" PRId64 " workers separately: a \"zone\" has "
+        "all workers count together",
         parameter, upstream->name, workers);
 }
 
