@@ -11,7 +11,7 @@
 
 #define FIRST_PORT 40001
 
-static fb_test_peer *add_peer(fb_test *test, struct sim_socket *socket)
+static fb_test_peer *kit_add_peer(fb_test *test, struct sim_socket *socket)
 {
     fb_test_peer *peer = kit_alloc(sizeof(*peer));
 
@@ -55,7 +55,7 @@ fb_test_peer *fb_test_connect_to(fb_test *test, unsigned worker, unsigned server
     CHECK_KIND(test, KIT_TEST);
     if (worker >= test->worker_n || server >= kit_options_servers(&test->options))
         kit_misused("fb_test_connect_to(): there is no worker %u, or no server %u", worker, server);
-    peer = add_peer(test, sim_client(test->workers[worker].listeners[server]));
+    peer = kit_add_peer(test, sim_client(test->workers[worker].listeners[server]));
     address = (void *)&peer->socket->peer;
     address->sin_port = htons((in_port_t)(FIRST_PORT + test->port_n++ % 20000));
     return peer;
@@ -104,7 +104,7 @@ fb_test_peer *fb_test_accept(fb_test_server *server)
     CHECK_KIND(server, KIT_SERVER);
     fb_test_run(server->test);
     socket = sim_server_take(server->server);
-    return socket != NULL ? add_peer(server->test, socket) : NULL;
+    return socket != NULL ? kit_add_peer(server->test, socket) : NULL;
 }
 
 void fb_test_say(fb_test_peer *peer, const void *p, size_t n)

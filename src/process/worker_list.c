@@ -135,7 +135,7 @@ static void copy_workers(const struct worker_list *list, const struct worker_lis
 }
 
 /* Closes the list's file, wherever its name leads, and goes on with `next`. */
-static void replace_list(struct worker_list *list, const struct worker_list *next)
+static void replace_worker_list(struct worker_list *list, const struct worker_list *next)
 {
     descriptor_close(list->fd);
     free(list->pid_path);
@@ -153,7 +153,7 @@ void worker_list_take_over(struct worker_list *list, pid_t from, struct log *log
     copy_workers(list, &next);
     if (next.fd != -1 && make_path(path, list->pid_path, from) == 0)
         unlink(path);
-    replace_list(list, &next);
+    replace_worker_list(list, &next);
 }
 
 /* Makes the list again where its name no longer leads to it. */
@@ -170,7 +170,7 @@ static void renew_list(struct worker_list *list, struct log *log)
     worker_list_open(&next, list->pid_path, log);
     copy_workers(list, &next);
     if (next.fd != -1)
-        replace_list(list, &next);
+        replace_worker_list(list, &next);
     else
         free(next.pid_path); /* the next reload tries again */
 }
@@ -207,7 +207,7 @@ void worker_list_close(struct worker_list *list)
     worker_list_tidy(list);
     if (list->fd != -1 && make_path(path, list->pid_path, process_ops->self()) == 0)
         unlink(path);
-    replace_list(list, &(struct worker_list) { .fd = -1 });
+    replace_worker_list(list, &(struct worker_list) { .fd = -1 });
 }
 
 /* Opens a handle of the process that a record names; false where the process has ended. */

@@ -55,7 +55,7 @@ struct resolve {
     uint32_t ttl;    /* the least of all answers, in seconds */
 };
 
-static const struct memory *memory_of(const struct resolve *resolve)
+static const struct memory *resolve_memory(const struct resolve *resolve)
 {
     return resolve->upstreams->memory;
 }
@@ -78,7 +78,7 @@ static void note_no_memory(struct resolve *resolve)
 /* Puts the draft in force, for the session's peers or for all workers; -1 without memory. */
 static int take_draft(struct resolve *resolve)
 {
-    const struct memory *memory = memory_of(resolve);
+    const struct memory *memory = resolve_memory(resolve);
     struct resolve_set *set;
 
     if (resolve->upstream->is_of_session)
@@ -146,8 +146,8 @@ static void schedule_round(struct resolve *resolve)
 static void free_round(struct resolve *resolve)
 {
     assert(resolve->service == NULL && resolve->waits == 0);
-    memory_release(memory_of(resolve), resolve->targets);
-    memory_release(memory_of(resolve), resolve->draft);
+    memory_release(resolve_memory(resolve), resolve->targets);
+    memory_release(resolve_memory(resolve), resolve->draft);
     resolve->targets = NULL;
     resolve->draft = NULL;
     resolve->target_n = 0;
@@ -285,7 +285,7 @@ static struct fb_resolution *ask_for(struct resolve *resolve, const char *name, 
 /* Makes room for the round's targets, and for the draft; -1 without memory. */
 static int make_round(struct resolve *resolve, size_t n)
 {
-    const struct memory *memory = memory_of(resolve);
+    const struct memory *memory = resolve_memory(resolve);
 
     assert(resolve->targets == NULL && resolve->draft == NULL && n > 0);
     resolve->targets = memory_alloc(memory, n * sizeof(*resolve->targets));
@@ -458,7 +458,7 @@ void resolve_close(struct upstream *upstream)
     struct resolve *resolve;
 
     while ((resolve = upstream->resolves) != NULL) {
-        const struct memory *memory = memory_of(resolve);
+        const struct memory *memory = resolve_memory(resolve);
 
         CHECK_KIND(resolve, RESOLVE_KIND);
         upstream->resolves = resolve->next;

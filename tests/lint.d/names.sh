@@ -2,7 +2,8 @@
 # shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
 # A public function is named after its file: its name is, or begins with, the file's name, its first
 # word or two, or its folder's name, with a plural's "s" or without it. One in twenty need not be.
-# "fb_" is the SDK's alone.
+# "fb_" is the SDK's alone. A static function's name stands in one file; os/linux and
+# os/posix are the same file of two systems.
 
 check_names() {
     sdk=$({ sdk_functions && kit_functions; } | tr '\n' ' ')
@@ -24,6 +25,13 @@ check_names() {
         return fits(name, stem) || fits(name, word[1]) ||
             (n > 2 && fits(name, word[1] "_" word[2])) ||
             (depth > 2 && (fits(name, part[2]) || fits(name, part[depth - 1])))
+    }
+    $4 == "static" && $2 ~ /\.c$/ {
+        path = $2
+        sub(/^src\/os\/posix\//, "src/os/linux/", path)
+        if ($5 in place && place[$5] != path)
+            print $2 ":" $3 ": " $5 "() stands in " place[$5] ", too"
+        place[$5] = path
     }
     BEGIN {
         n = split(sdk, name, " ")
