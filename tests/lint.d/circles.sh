@@ -2,18 +2,12 @@
 # shellcheck shell=sh disable=SC2016,SC2119,SC2120,SC2154 # read by tests/lint
 # Calls do not run in a circle: neither among the folders of src/, nor among files. An arrow runs
 # from a file to the files with the public functions that the file calls, or names where an included
-# header declares them. A header counts as the .c file of the same name. circles.limits has the
-# number of files in circles for each folder (no row: 0); a number that is too high is a breach as
-# well: limits only go down. FORKBEARD_TEST_CIRCLES="FOLDER ..." shows the circles of these folders.
+# header declares them. A header counts as the .c file of the same name.
 
-# Writes a line for each circle of folders, and for each folder of the table: more files in circles,
-# with the shortest path of each circle and the names of the calls, or fewer files. `circles sizes`
-# writes the number of files of each group in which all reach one another instead.
+# Writes the shortest path of each circle, with the names of the calls. `circles sizes` writes the
+# number of files of each group in which all reach one another instead.
 circles() {
-    limits=$src/tests/lint.d/circles.limits
-    [ -f "$limits" ] || limits=/dev/null
-    facts FIW src | sort |
-        awk -F '\t' -v asked="${FORKBEARD_TEST_CIRCLES-}" -v limits="$limits" -v what="${1-}" '
+    facts FIW src | sort | awk -F '\t' -v what="${1-}" '
     function folder_of(path,   part) {
         split(path, part, "/")
         return part[2]
@@ -109,21 +103,12 @@ circles() {
                 return plain(start) text
         }
     }
-    function show(graph, folder,   i, node) {
+    function show(graph,   i, node) {
         for (i = 1; i <= node_n; i++) {
             node = nodes[i]
-            if (index(node, graph ":") == 1 && size[component[node]] > 1 && !(node in shown) &&
-                (folder == "" || folder_of(plain(node)) == folder))
+            if (index(node, graph ":") == 1 && size[component[node]] > 1 && !(node in shown))
                 print "a circle of " graph ": " circle_of(node)
         }
-    }
-    BEGIN {
-        while ((getline line < limits) > 0)
-            if (line !~ /^#/ && split(line, field, " ") == 2) {
-                limit[field[1]] = field[2]
-                folders[++folder_n] = field[1]
-            }
-        asked_n = split(asked, ask, " ")
     }
     # A function of the file itself is meant by its name, and so is another of the same node.
     $1 == "F" {
@@ -146,10 +131,6 @@ circles() {
                     is_node[node] = 1
                     nodes[++node_n] = node
                 }
-            }
-            if (!(folder_of($2) in limit)) {
-                limit[folder_of($2)] = 0
-                folders[++folder_n] = folder_of($2)
             }
         }
         if (!($3 in definer_n))
@@ -174,27 +155,15 @@ circles() {
         for (i = 1; i <= node_n; i++)
             if (!(nodes[i] in number))
                 visit(nodes[i])
-        for (i = 1; i <= node_n; i++)
-            if (nodes[i] ~ /^files:/ && size[component[nodes[i]]] > 1) {
-                if (what == "sizes" && component[nodes[i]] == nodes[i])
-                    print size[nodes[i]]
-                count[folder_of(plain(nodes[i]))]++
-            }
-        if (what == "sizes")
+        if (what != "sizes") {
+            show("files")
+            show("folders")
             exit
-        for (i = 1; i <= asked_n; i++)
-            show("files", ask[i])
-        show("folders", "")
-        for (i = 1; i <= folder_n; i++) {
-            folder = folders[i]
-            if (count[folder] > limit[folder]) {
-                show("files", folder)
-                printf "src/%s: %d files are in circles; %d are allowed\n", folder, count[folder],
-                    limit[folder]
-            } else if (count[folder] < limit[folder])
-                printf "src/%s: %d files are in circles; circles.limits has %d: %s\n", folder,
-                    count[folder], limit[folder], count[folder] ? "lower it" : "remove the row"
         }
+        for (i = 1; i <= node_n; i++)
+            if (nodes[i] ~ /^files:/ && size[component[nodes[i]]] > 1 &&
+                component[nodes[i]] == nodes[i])
+                print size[nodes[i]]
     }'
 }
 
