@@ -24,7 +24,7 @@ struct client {
     fb_bytes startup;       /* its first message */
     int greeted;
     unsigned asked; /* messages that the server answers with ReadyForQuery */
-    int has_begun;  /* has sent some of those before Sync, and not the Sync */
+    int has_begun;  /* messages before Sync were sent, but not the Sync */
 };
 
 /* A known connection to the server, for any user. */
@@ -271,7 +271,7 @@ static const fb_directive directives[] = {
         .value = FB_VALUE_TARGET,
         .flags = FB_DIRECTIVE_HANDLER,
         .offset = offsetof(struct dbpool_conf, server) },
-    { .name = "dbpool_connections", /* of each worker, for clients with equal beginnings */
+    { .name = "dbpool_connections", /* per worker, for clients with equal beginnings */
         .value = FB_VALUE_NUMBER,
         .offset = offsetof(struct dbpool_conf, connections),
         .least = 1,

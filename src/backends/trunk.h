@@ -20,7 +20,7 @@ struct trunk {
     int receive_buffer;
     uint32_t flags; /* FB_CONNECT_... for the sockets */
     /* the latest options */
-    uint32_t limit, queue; /* of connections, 0: none; of waiting connections */
+    uint32_t limit, queue; /* limits of connections (0: none) and of waiting connections */
     uint64_t age;          /* limit (ms) of a kept connection's age; 0: no limit */
 
     uint32_t conn_n, waiting_n;

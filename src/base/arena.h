@@ -9,7 +9,7 @@
 
 struct arena;
 
-/* All of these return NULL without memory. */
+/* Arena functions return NULL without memory. */
 struct arena *arena_create(void);
 /* Allocates the blocks from `memory`, which must outlive the arena. */
 struct arena *arena_create_from(const struct memory *memory);

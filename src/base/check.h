@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Kind checks. A struct behind a `void *` has a member `kind`, set by its creator and cleared by
- * its destructor; code that casts the `void *` back checks it by CHECK_KIND(). Assertions are
- * active in every build, and never depend on memory that another process can write. */
+ * its destructor; code that casts the `void *` back checks the kind by CHECK_KIND(). Assertions are
+ * active in every build, and never depend on memory written by other processes. */
 #pragma once
 
 #include <assert.h>

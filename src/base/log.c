@@ -169,7 +169,7 @@ static void PRINTF_FORMAT(3, 0)
         struct log_line also = *line;
         va_list copy;
 
-        also.route = NULL; /* it has other targets */
+        also.route = NULL; /* the second log has other targets */
         va_copy(copy, args);
         log_vput(log->also, &also, format, copy);
         va_end(copy);

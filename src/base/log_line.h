@@ -55,8 +55,8 @@ struct log_line {
     const struct log_place *place;          /* NULL: none */
     const char *action;                     /* for example "prereading client data"; without it: */
     struct log_relay relay;                 /* without meaning where it has no action */
-    enum log_transfer transfer;             /* not shown: it decides about the action */
-    const struct log_route *route;          /* where the line goes; NULL: to the log's targets */
+    enum log_transfer transfer;             /* hidden in the line: decides about the action */
+    const struct log_route *route;          /* destination of the line; NULL: the log's targets */
     bool named; /* the message names client and server, which the text form does not repeat */
     bool force; /* write to every target whatever its level (debug_connection) */
 };

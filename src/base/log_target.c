@@ -177,8 +177,8 @@ static ssize_t write_by(enum log_way way, int fd, struct iovec *parts, int n)
     return writev(fd, parts, n);
 }
 
-/* Writes a line behind its head, which may be empty, as a line of its own: a terminal, or a disk
- * that became full, may have accepted a part of the previous line. */
+/* Writes a line behind a head, perhaps empty, as a separate line: a terminal, or a disk that became
+ * full, may have accepted a part of the previous line. */
 static void write_line(
     struct log_target *target, enum log_way way, struct iovec head, struct iovec line)
 {

@@ -31,7 +31,7 @@ struct syslog_server {
     const char *host; /* "NAME ", or "" */
     const char *tag;
     unsigned facility;
-    enum log_level severity; /* of an access log's lines */
+    enum log_level severity; /* severity of an access log's lines */
 };
 
 struct log_target {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sources of memory, so that tests can count allocations and make them fail; and spare blocks of
  * one size, taken again without the allocator. A list keeps no more blocks than its source allows:
- * none in a debug build, whose allocator sees the end of each. Never clears a block. Invariant: a
+ * none in a debug build, for the allocator to see every end. Never clears a block. Invariant: a
  * block on the list has no owner. */
 #pragma once
 

@@ -16,7 +16,7 @@ enum path_use {
 };
 
 struct path_fault {
-    bool rights; /* a question of rights, which another user may have */
+    bool rights; /* a question of rights, maybe held by another user */
     char text[2 * PATH_MAX];
 };
 

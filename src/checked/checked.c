@@ -136,7 +136,7 @@ static void check_states(const struct checked_scope *scope, const fb_worker *wor
 
 void checked_leave_worker(struct checked_scope *scope, const fb_worker *worker)
 {
-    if (worker->worker != NULL) { /* else a child of fork() */
+    if (worker->worker != NULL) { /* not a child of fork() */
         if (scope->lent != NULL)
             checked_block_end(scope->checked, scope->lent, "its callback");
         check_states(scope, worker);

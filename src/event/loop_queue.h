@@ -18,7 +18,7 @@ struct loop {
     uint16_t turn;      /* counts the waits, and begins again after the greatest */
     const struct mechanism *mechanism;
     void *mechanism_state; /* of mechanism->state_size bytes */
-    int mechanism_fd;      /* of mechanism->open(), or -1 */
+    int mechanism_fd;      /* result of mechanism->open(), or -1 */
     struct source_table sources;
     struct posted_events queues[QUEUES];
     struct {

@@ -41,7 +41,7 @@ void source_disarm_armed(struct loop *loop, struct source *source, enum event_di
     event->armed = false;
 }
 
-/* Has a mechanism without add_conn watch both directions. */
+/* Makes a mechanism without add_conn watch both directions. */
 static int add_both(struct loop *loop, struct source *source)
 {
     if (loop->mechanism->add(loop, source, EVENT_READ) == -1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options of a test, copied from a caller that may be built for another version of the header;
- * and its configuration: a file of the options' directives, which the daemon's own parser reads.
- * Reports name the test's parts instead of paths. */
+/* The options of a test, copied because the caller may have another version of the header; and its
+ * configuration: a file of the options' directives, read by the daemon's own parser. Reports name
+ * the test's parts instead of paths. */
 #include "kit/kit.h"
 
 #include "features/features.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Fuzzing of protocols: a client sends an input in pieces, and ends; the first byte chooses the
- * pieces, the pauses and the end, so that a fuzzer explores these too. And a driver for systems
- * without libFuzzer, which feeds a target with files, and with inputs made from these, the same in
- * every run. */
+ * pieces, the pauses and the end, so a fuzzer explores these too. And a driver for systems without
+ * libFuzzer, which feeds a target with files, and with inputs made from these, the same in every
+ * run. */
 #include "kit/kit.h"
 
 #include <dirent.h>

@@ -231,7 +231,7 @@ void kit_ways_flush(fb_test *test, struct kit_worker *from);
 /* Drops the messages from and to a worker. */
 void kit_ways_clear(fb_test *test, struct kit_worker *own);
 
-/* So many connections must end before the slot of an ended connection is used again. */
+/* Number of connections to end before the slot of an ended connection is used again. */
 #define KIT_SPARE_SLOTS 4096
 /* Keeps slots of ended connections unused, with untouched states. */
 void kit_slots_guard(struct worker *worker);

@@ -137,7 +137,7 @@ static void add_descriptor(void *arg, int fd)
 {
     char what[128];
 
-    if (os_descriptor_describe(fd, what, sizeof(what))) /* else a thread has closed it just now */
+    if (os_descriptor_describe(fd, what, sizeof(what))) /* not closed by a thread meanwhile */
         fprintf(arg, "%d (%s)\n", fd, what);
 }
 

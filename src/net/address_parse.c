@@ -93,7 +93,7 @@ static const char *parse_unix_path(const char *text, struct address *out)
 
 static bool parse_ip(int family, const char *text, struct address *out)
 {
-    struct in6_addr host; /* or a struct in_addr at its begin */
+    struct in6_addr host; /* room for a struct in_addr, too */
 
     if (inet_pton(family, text, &host) != 1)
         return false;

@@ -50,9 +50,9 @@ void adopted_describe(const struct adopted *adopted, char *text, size_t size);
 /* Returns the holder of the sockets of this listener's address, or NULL; `adopted` may be NULL. */
 struct listener *adopted_holder(const struct adopted *adopted, const struct listener *listener);
 /* Ends the adoption, at the first call: `serving` have taken sockets over. Logs each unused socket.
- * The service manager's stay open: the daemon could not get them again. Sockets of the store are
- * closed with their queued clients, sockets of the other master, which serves on, at once.
- * `adopted` may be NULL. */
+ * Sockets of the service manager stay open: the daemon could not get them again. Sockets of the
+ * store are closed with their queued clients, sockets of the other master, which serves on, at
+ * once. `adopted` may be NULL. */
 void adopted_finish(struct adopted *adopted, const struct listeners *serving, struct log *log);
 /* In a child: closes sockets of other listeners; the child's listeners become the only holders. */
 void adopted_close_others(struct adopted *adopted, const struct listeners *own);

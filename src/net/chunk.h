@@ -46,7 +46,7 @@ struct chunk {
 struct chunk_pool {
     const struct memory *memory;
     struct spares own, foreign; /* free chunks: of the usual room, and without room */
-    bool exact;                 /* each piece of an arena is a block, for a test's memory */
+    bool exact;                 /* a block for each piece of an arena, for a test's memory */
     struct chunk *released;     /* REF chunks with release functions not run yet */
 };
 

@@ -102,7 +102,7 @@ struct fb_conn {
     void *owner; /* the owner's, as are the next two */
     void *state;
     struct session_conn *session;
-    struct conn_pipe_end *pipe; /* its end of a pipe, or NULL */
+    struct conn_pipe_end *pipe; /* end of a pipe, or NULL */
     struct chunk *in;           /* received and not consumed, or NULL */
     struct chunk *out;          /* the last of a ring of chunks to send, or NULL */
     size_t unsent;              /* bytes in `out` */

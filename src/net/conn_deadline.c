@@ -180,7 +180,7 @@ void conn_wheel_look_at(struct net *net, uint64_t at)
 
     assert(at < wheel->look.at);
     wheel->look.at = at;
-    if (wheel->look.index == 0) /* else the look under way begins the next */
+    if (wheel->look.index == 0) /* no look is under way */
         timers_arm_at(&net->loop.timers, &wheel->look.timer, at);
 }
 

@@ -18,7 +18,7 @@ struct conn_direction {
     uint8_t little;          /* consecutive splices of few bytes */
     bool splices : 1;        /* bytes move within the kernel, if possible */
     bool broken : 1;         /* a send has found a reset; bytes from before are received */
-    uint8_t index : 1;       /* of the end in the pipe */
+    uint8_t index : 1;       /* number of the end in the pipe */
     uint64_t look_at;        /* received bytes at which more is to be done than to copy */
 };
 
@@ -26,7 +26,7 @@ struct conn_pipe_end {
     struct fb_conn *conn; /* NULL: it has ended */
     union {
         const struct conn_ops *ops; /* the owner's */
-        uint64_t ended_moved_ms;    /* of an end that has ended: its moved_ms */
+        uint64_t ended_moved_ms;    /* last moved_ms of an ended connection */
     };
     struct conn_direction from; /* what it receives */
 };

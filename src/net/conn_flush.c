@@ -283,7 +283,7 @@ static void send_output(struct fb_conn *conn)
         has_left(conn)) {
         conn_trace(conn, "ends our half");
         conn_set_write(conn, CONN_WRITE_ENDED);
-        if (conn->read != CONN_READ_ENDED || !both_have_ended(conn)) /* else the close says so */
+        if (conn->read != CONN_READ_ENDED || !both_have_ended(conn)) /* not reported by the close */
             conn->source.io->shutdown(&conn->source);
     }
     if (conn->out != NULL || !conn_pipe_is_empty(conn) || conn->write == CONN_WRITE_ENDING)
@@ -312,7 +312,7 @@ static void check_connect(struct fb_conn *conn)
     struct io_result result = { .status = IO_DONE };
 
     if (unlikely(conn->source.fd == -1)) {
-        if (conn->net->flushing) /* whatever is written until the next turn */
+        if (conn->net->flushing) /* written bytes wait for the next turn */
             loop_post(&conn->net->loop, &conn->source.events[EVENT_WRITE], QUEUE_NEXT);
         else
             conn->ops->connect_again(conn);
@@ -378,7 +378,7 @@ void conn_flush(struct fb_conn *conn)
     assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
     if (conn->phase == CONN_CLOSING && conn->unsent == 0 && conn->out == NULL &&
         conn_pipe_is_empty(conn) && conn->write != CONN_WRITE_ENDING &&
-        !conn->source.events[EVENT_WRITE].armed) { /* nothing to send or to stop */
+        !conn->source.events[EVENT_WRITE].armed) { /* no output, and no end to send */
         conn_finish_close(conn);
         return;
     }

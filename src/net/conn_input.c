@@ -128,8 +128,8 @@ static bool receive_behind(struct fb_conn *conn)
     return true;
 }
 
-/* Discards what the peer of a closed connection sends: unread input would become a reset, which
- * destroys our reply on its way. */
+/* Discards input of a closed connection: unread bytes would become a reset, which destroys our
+ * reply on its way. */
 static void discard_input(struct fb_conn *conn)
 {
     for (int i = 0; i < RECEIVES_A_TURN && conn->source.events[EVENT_READ].ready; i++) {

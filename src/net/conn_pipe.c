@@ -115,7 +115,7 @@ static COLD void look_at_direction(struct fb_conn *conn, struct fb_conn *to)
     conn_first_byte call = conn_pipe_index(conn) == 1 ? pipe->first_byte : NULL;
 
     if (call != NULL)
-        direction->look_at = CONN_PIPE_COPIED_MOST; /* nothing had come before the pipe */
+        direction->look_at = CONN_PIPE_COPIED_MOST; /* no byte came before the pipe */
     if (!can_splice)
         direction->look_at = UINT64_MAX;
     else if (conn->received >= direction->look_at)
@@ -294,7 +294,7 @@ bool conn_pipe_end_both(struct fb_conn *conn)
         conn_end(to, FB_FINISHED);
     else
         conn_finish_close(to);
-    if (likely(conn->source.generation == generation)) /* else it has ended with the other */
+    if (likely(conn->source.generation == generation)) /* not ended with the other */
         conn_end(conn, FB_PEER_GONE);
     return true;
 }

@@ -212,7 +212,7 @@ void conn_check_stopped(struct fb_conn *conn)
     if (!conn->ends_stopped || conn->in != NULL ||
         (io->pending != NULL && io->pending(&conn->source) > 0))
         return;
-    result = io->ended(&conn->source); /* nothing is left to receive before the end */
+    result = io->ended(&conn->source); /* the end comes next, without input before */
     if (result.status == IO_EOF)
         conn_fail(conn, FB_PEER_GONE);
     else if (result.status == IO_FAILED)

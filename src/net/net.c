@@ -283,7 +283,7 @@ void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), v
 static void fail_one(struct fb_conn *conn, void *reason)
 {
     conn_fail(conn, *(fb_reason *)reason);
-    conn_mark_dirty(conn); /* also a failed connection, with a flush left to the next turn */
+    conn_mark_dirty(conn); /* for failed connections, too, with a flush left to the next turn */
 }
 
 void net_fail_all(struct net *net, fb_reason reason)

@@ -46,7 +46,7 @@ struct conn_wheel {
     struct timer timer; /* for `next` */
     struct {
         uint64_t at;        /* ms: when the next begins; UINT64_MAX: nothing was left aside since */
-        uint32_t index;     /* of the slot that is looked at next; 0: no look is under way */
+        uint32_t index;     /* slot to be looked at next; 0: no look is under way */
         struct timer timer; /* for `at`, or to go on */
     } look;                 /* for deadlines that were left aside */
 };

@@ -40,7 +40,7 @@ static bool cut_field(fb_bytes *line, char *field, size_t size)
 static bool parse_host_field(fb_bytes *line, struct address *out, fb_bytes *spelled)
 {
     char text[INET6_ADDRSTRLEN];
-    struct in6_addr host; /* or a struct in_addr at its begin */
+    struct in6_addr host; /* room for a struct in_addr, too */
     bool is_in;
 
     spelled->p = line->p;

@@ -60,7 +60,7 @@ enum channel_status channel_receive(int fd, struct channel_message *message)
     int passed;
     ssize_t n;
 
-    do /* a sender that closes with unread messages is reported before its messages */
+    do /* a sender's close with unread messages is reported before its messages */
         n = fd_receive(fd, &room, offsetof(typeof(room), excess) + 1, &passed);
     while (n == -1 && (errno == EINTR || errno == ECONNRESET));
     if (n == -1 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -87,7 +87,7 @@ bool channel_end_try(struct channel_end *end, const struct channel_message *mess
     case ENOMEM:
     case ETOOMANYREFS: /* descriptors passed by other processes, and not received */
         return false;
-    case EPIPE: /* the other end has gone, of which the owner hears otherwise */
+    case EPIPE: /* the other end has gone, as told to the owner elsewhere */
         return true;
     default:
         end->ops->failed(end, errno);

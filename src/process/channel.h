@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The channel between the master and one worker: messages, with a descriptor in some of the
  * master's. Its end-of-file shows a worker that the master has exited, because no other process has
- * the master's end. Neither end ever waits for the other, or trusts a message: kind and argument
- * may be any number. The master has an end for each worker, and a worker has one. Messages for a
- * full channel, whose other end does not read, are kept: a kind without an argument as a bit,
- * anything else by the owner. So nothing grows, and nothing is allocated. */
+ * the master's end. Neither end ever waits for the peer, or trusts a message: kind and argument may
+ * be any number. The master has an end for each worker, and a worker has one. Messages for a full
+ * channel, not read by its worker, are kept: a kind without an argument as a bit, anything else by
+ * the owner. So nothing grows, and nothing is allocated. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -67,7 +67,7 @@ enum channel_status channel_receive(int fd, struct channel_message *message);
 struct channel_end;
 
 struct channel_end_ops {
-    /* Handles a message and takes its descriptor. Returns the rule that is broken, or NULL. */
+    /* Handles a message and takes its descriptor. Returns the broken rule, or NULL. */
     const char *(*handle)(struct channel_end *end, struct channel_message *message);
     /* Sends the owner's messages with arguments; false: the channel is full. */
     bool (*send_more)(struct channel_end *end);

@@ -24,7 +24,7 @@ static void add_log(struct descriptors *allowed, const struct log *log)
             descriptors_add_target(allowed, &log->targets[i]);
 }
 
-/* Unloads the modules, so that what a destructor does wrong is reported too. */
+/* Unloads the modules, to report errors of destructors too. */
 static void unload_modules(struct cycle *cycle, struct check_progress *progress)
 {
     const struct module *module;
@@ -107,7 +107,7 @@ void config_check_done(struct config_check *check)
     check_answers_destroy(&check->answers);
 }
 
-/* Forgets all of a child that has gone, or was never there, but its answers. */
+/* Forgets a child that has gone, or never was, except for answers. */
 static void forget_child(struct config_check *check)
 {
     if (check->progress != NULL)

@@ -13,17 +13,16 @@
 #define CONFIG_CHECK_MS 60000
 
 struct config_check {
-    /* set before it begins: whether names of servers are asked for, and the zone of the addresses
-     * in force, of which only the descriptor is used; NULL: none, or another process's */
+    /* set before the begin: whether to ask for names of servers, and the zone of the addresses in
+     * force, used for its descriptor alone; NULL: no zone, or another process's */
     bool asks;
     const struct zone *known;
-    pid_t pid; /* the child's; 0: no check is under way */
-    bool late; /* the child was killed because its time was over */
-    struct check_progress
-        *progress;           /* shared with the child: whose code runs; NULL without a child */
-    struct answers *answers; /* by name services, kept until config_check_done() */
+    pid_t pid;                       /* the child's; 0: no check is under way */
+    bool late;                       /* the child was killed at its deadline */
+    struct check_progress *progress; /* shared: owner of the child's running code; NULL: no child */
+    struct answers *answers;         /* by name services, kept until config_check_done() */
 
-    /* what the child is given */
+    /* input of the child */
     struct cycle_options options;
     struct log *log;
     int excerpts;
@@ -44,13 +43,13 @@ void config_check_cancel(struct config_check *check);
 int config_check_end(struct config_check *check, int status, const char *conf, struct log *log);
 /* Gives up the answers, if there are any. */
 void config_check_done(struct config_check *check);
-/* Begins a check and waits for its end. Returns what config_check_end() does. */
+/* Begins a check and waits for the end. Returns as config_check_end() does. */
 int config_check_run(
     struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts);
 /* Asks for all names of servers, for a second at most, and warns (config_check_names.c). */
 void config_check_names(
     const struct cycle *cycle, const struct zone *known, struct log *log, int excerpts);
-/* Warns, for -t, of addresses that other processes listen on, so that a start could not bind them
- * (config_check_addresses.c). Nothing is bound and no socket is made: the kernel's tables tell.
+/* Warns, for -t, of addresses held by other processes, so that a start could not bind them
+ * (config_check_addresses.c). Nothing is bound and no socket is made: the kernel's tables are read.
  * Addresses of a daemon with our pid file are kept at a reload. */
 void config_check_addresses(const struct cycle *cycle, struct log *log, int excerpts);

@@ -23,7 +23,7 @@
 
 #define FIRST_ROOM 64u
 
-/* The master process that runs with our pid file, and in an upgrade the old one. */
+/* The master process of our pid file, and in an upgrade the old one. */
 enum { MASTER, OLD_MASTER, MASTERS };
 
 struct socket_held {
@@ -42,7 +42,7 @@ struct checking {
     size_t held_n, room, of_masters;
     pid_t reading; /* the process whose sockets are being added */
     bool masters_read, all_read;
-    bool unknown; /* this user may not know a master's sockets */
+    bool unknown; /* a master's sockets are hidden from this user */
 };
 
 static int add_held_socket(void *arg, unsigned long inode)
@@ -63,7 +63,7 @@ static int add_held_socket(void *arg, unsigned long inode)
     return 0;
 }
 
-/* Adds all sockets of the process; -1 where this user may not know them, or without memory. */
+/* Adds all sockets of the process; -1 when hidden from this user, or without memory. */
 static int read_sockets(struct checking *checking, pid_t pid)
 {
     checking->reading = pid;
@@ -92,7 +92,7 @@ static pid_t read_master(const char *path, const char *suffix)
     return pidfile_append(name, path, suffix) == 0 ? pidfile_peek_pid(name) : -1;
 }
 
-/* Whether systemd has started this process, which then cannot see the holders of sockets. */
+/* Whether this process was started by systemd, so cannot see the holders of sockets. */
 static bool is_started_by_manager(void)
 {
     const char *value = getenv("SYSTEMD_EXEC_PID");

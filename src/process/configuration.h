@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A configuration in the process that will use it: read, with a note of descriptors that modules
- * open meanwhile, and given up with its logs and zones. Directives are settings/'s affair;
- * config_check.h checks a configuration in another process. */
+/* A configuration in its process: read, with a note of descriptors opened by modules meanwhile, and
+ * given up with its logs and zones. Directives are settings/'s affair; config_check.h checks a
+ * configuration in another process. */
 #pragma once
 
 #include "base/log.h"
@@ -11,7 +11,7 @@
 /* Reads the configuration, and adds descriptors opened by modules to `opened`; NULL: mistakes. */
 struct cycle *configuration_load(
     const struct cycle_options *options, struct log *log, int excerpts, struct descriptors *opened);
-/* Destroys a configuration, with its logs and zones unless shared; `log` loses these logs. */
+/* Destroys a configuration, with logs and zones unless shared; `log` loses these logs. */
 void configuration_discard(struct cycle **cycle, struct log *log);
 
 /* The context of a call of a protocol's hook. The master and a single process call the hooks:

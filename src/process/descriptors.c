@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collects the descriptors that a child keeps open, before the fork, and closes all others by
- * ranges, in the child. An incomplete set is never used to close others. */
+/* Collects the descriptors for a child to keep, before the fork, and closes all others by ranges,
+ * in the child. Never closes by an incomplete set. */
 #include "process/descriptors.h"
 
 #include "os/proc.h"

@@ -14,7 +14,7 @@ int process_fill_standard(void);
 char **process_copy_list(char *const *list);
 /* Keeps only TZ and the variables of `env`. Called once; -1 after an emerg line. */
 int process_set_environment(const struct core_settings *core, struct log *log);
-/* Called once, with main's arguments, before their other uses: the title takes their memory. */
+/* Called once, with main's arguments, before any other use: the title takes the memory. */
 void process_init_title(int argc, char **argv);
 /* Sets the title to "forkbeard: ROLE ARGUMENTS"; NULL: with the arguments as before, which the
  * caller must have kept. Does nothing before process_init_title(). */
@@ -28,6 +28,6 @@ int process_ready_wait(int end);
 pid_t process_enter_background(int *ready, struct log *log);
 /* The daemon serves: calls process_detach(), and lets the parent exit; unless `ready` is -1. */
 void process_background_done(int ready, unsigned kept);
-/* Points the standard descriptors to /dev/null, but for these bits, to which logs go: a reader of
- * the pipe or terminal that we were started on does not wait for us. */
+/* Points the standard descriptors to /dev/null, except these bits, used by logs: the reader of our
+ * terminal or pipe does not wait for us. */
 void process_detach(unsigned kept);

@@ -17,7 +17,7 @@
 
 #define PASSED_MAX 253 /* descriptors of a message, by the kernel (SCM_MAX_FD) */
 #define TIME_MAX 64    /* bytes of the time of a packet, as each system has it */
-/* Packets that a socket may hold, with room to spare. */
+/* Packets in a socket, with room to spare. */
 #define PACKETS_MAX 1024
 
 union fd_control {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entry of a worker: the heritage, everything that a worker gets from the master across fork(),
- * and the privileges that it gives up. A worker uses nothing else, and closes every other
- * descriptor before it begins. The user is changed last, and never changed back. */
+/* The entry of a worker: the heritage, everything a worker gets from the master across fork(), and
+ * the privileges to give up. A worker uses nothing else, and closes every other descriptor before
+ * the begin. The user is changed last, and never changed back. */
 #pragma once
 
 #include "base/log.h"
@@ -12,9 +12,9 @@
 
 struct worker;
 
-/* Bells of a generation's workers, by which workers wake each other. The master opens all before
- * the first fork, for every worker to inherit, and rings none. A bell carries no data, and its
- * count means nothing: all workers can write it. */
+/* Bells wake the workers of a generation. The master opens all before the first fork, for every
+ * worker to inherit, and rings none. A bell carries no data, and the count means nothing: all
+ * workers can write to a bell. */
 struct bells {
     int *fds; /* watched descriptors, by the worker's number among worker_processes, followed by
                  ringing descriptors, if these differ; NULL: no bells */
@@ -62,8 +62,8 @@ struct heritage {
 
 /* Names the descriptors that the worker keeps: channel, bells, logs, listeners, and `opened`. */
 void heritage_add_descriptors(struct heritage *heritage, const struct descriptors *opened);
-/* Adds the descriptors that workers of an earlier configuration keep, `before`, to `opened`: a
- * library that modules of both use stays loaded, with the descriptors of its first load. */
+/* Adds the descriptors kept by workers of an earlier configuration, `before`, to `opened`: a
+ * library used by modules of both stays loaded, with the descriptors of its first load. */
 void heritage_keep_opened(
     struct descriptors *opened, const struct descriptors *before, const struct cycle *before_cycle);
 /* Confines this process as worker number `index`, or as a helper, beyond worker_processes: limits,

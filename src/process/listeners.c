@@ -170,7 +170,7 @@ void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
     assert(in_force != NULL);
     listeners_abandon(cycle, in_force, adopted);
     STAILQ_FOREACH (listener, &in_force->stream.listeners.list, link) {
-        /* has listener_commit() set all options that the failed commit may have changed */
+        /* makes listener_commit() set all options changed by the failed commit */
         listener->adopted = true;
         listener_commit(listener, &system, log);
     }

@@ -28,7 +28,7 @@ void listeners_abandon(
 void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, struct log *log);
 
-/* Whether another master process listens on this socket, so that the path stays. */
+/* Whether another master process listens on this socket: then the path stays. */
 struct listeners_sharing {
     bool (*is_shared)(void *host, const struct listener *listener);
     void *host; /* given to the operation */

@@ -30,13 +30,13 @@ int logs_exchange(struct log_target *target, int fd);
 void logs_reopen(struct core_settings *core, struct log *log);
 /* Connects broken logs again. Called once in LOGS_REPAIR_MS at most. */
 void logs_repair(struct core_settings *core, struct log *log);
-/* Makes `log` write to these logs from now on, with their flood limit, which is kept in `limit`.
- * Suppressed lines are reported before; lost lines are still counted. */
+/* Makes `log` write to these logs from now on. The flood limit is kept in `limit`. Suppressed lines
+ * are reported before; lost lines are still counted. */
 void logs_put_in_force(const struct core_settings *core, struct log *log, struct log_limit *limit);
 /* Closes all but standard error. */
 void logs_close(struct core_settings *core);
-/* Returns the standard descriptors that the open logs lead to, a bit each: by "stderr", or by a
- * path such as /dev/stdout, which a signal has opened again. */
+/* Returns the standard descriptors written by the open logs, a bit each: by "stderr", or by a path
+ * such as /dev/stdout, reopened by a signal. */
 unsigned logs_standard(const struct core_settings *core);
 /* Whether standard error is a log of the main context. */
 bool logs_main_uses_stderr(const struct core_settings *core);
@@ -48,7 +48,7 @@ bool logs_take_broken(struct log_target *target);
 struct log_quota {
     struct log *log;
     struct timers *timers;
-    struct timer due; /* of the report of held back lines */
+    struct timer due; /* for the report of held back lines */
     struct token_bucket bucket;
     uint32_t held; /* lines not written, and not reported */
     char subject[48];
@@ -67,7 +67,7 @@ void log_quota_write(struct log_quota *quota, enum log_level level, int error, c
  * the assertion of a module become log lines of the master. */
 struct output {
     int fd;     /* the master's end; -1: there is none */
-    unsigned n; /* bytes of a line whose end has not come */
+    unsigned n; /* bytes of a line without its end */
     char text[512];
 };
 
@@ -76,6 +76,6 @@ struct output {
 const char *logs_output_open(struct output *output, const struct core_settings *core, int *theirs);
 /* Logs the process's output, all of it after a death; true: there may be more. */
 bool logs_output_read(struct output *output, struct log_quota *lines, pid_t pid, bool all);
-/* Makes the pipe wake this process, which goes on as the master; -1 with errno. */
+/* Makes the pipe wake this process, the next master; -1 with errno. */
 int logs_output_take_over(const struct output *output);
 void logs_output_close(struct output *output, struct log_quota *lines, pid_t pid);

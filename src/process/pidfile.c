@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Refuses what the rename would replace although it is no file, as /dev/null. */
+/* Refuses to replace anything but a file, such as /dev/null. */
 static int check_replaceable(const char *path, struct log *log)
 {
     struct stat st;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pid file, and the lock beside it that keeps a second master process out. The pid file is
- * written aside and renamed, so that no reader finds it empty; the lock is a separate file
- * (PATH.lock), which no rename replaces. The lock belongs to an open file, and is inherited: a
- * child closes it, and in an upgrade the old master process passes it on. A process that leaves the
- * path has its pid in a second file, PATH.oldbin or PATH.quit.PID. A file that does not name us is
- * never removed. */
+/* The pid file, and the lock beside it against a second master process. The pid file is written
+ * aside and renamed, so no reader finds an empty file; the lock is a separate file (PATH.lock),
+ * never replaced by a rename. The lock belongs to an open file, and is inherited: a child closes
+ * the file, and the old master process of an upgrade passes the file on. A process without the
+ * path has its pid in a second file, PATH.oldbin or PATH.quit.PID. Never removes a file without
+ * our pid. */
 #pragma once
 
 #include "base/log.h"
@@ -37,13 +37,13 @@ struct pidfile_text {
 
 /* Locks; -1 after an emerg line that names the holder, or the process with a deleted lock. */
 int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log);
-/* Whether the lock's file is still the one that we have locked. */
+/* Whether the lock's file is still our locked file. */
 bool pidfile_is_locked(const struct pidfile *pidfile);
 /* Makes and locks a deleted lock's file again; -1 after an emerg line, with the lock as it was. */
 int pidfile_lock_again(struct pidfile *pidfile, struct log *log);
 /* Whether `path`, however spelled, is this file's, so that a second lock would conflict. */
 bool pidfile_is_at(const struct pidfile *pidfile, const char *path);
-/* Gives the lock up, and removes its file unless the other of two master processes has it too. */
+/* Unlocks, and removes the file unless the other of two master processes has the lock too. */
 void pidfile_unlock(struct pidfile *pidfile, struct log *log);
 /* Closes the descriptor in a child; the lock stays the master's. */
 void pidfile_close_lock(struct pidfile *pidfile);
@@ -69,18 +69,18 @@ void pidfile_visit_beside(const char *path, const char *suffix, pidfile_visit *v
 
 /* The pid file (pidfile.c). */
 
-/* Writes our pid, unless the file that we have written still has it; -1 after an emerg line. */
+/* Writes our pid, unless already there; -1 after an emerg line. */
 int pidfile_write_pid(struct pidfile *pidfile, struct log *log);
 /* The steps of a process that leaves the path: our pid is at the second name too, then there alone,
  * and at last at the path alone again. -1 after an emerg line. */
 int pidfile_add_name(struct pidfile *pidfile, const char *suffix, struct log *log);
 void pidfile_leave_path(struct pidfile *pidfile, struct log *log);
 int pidfile_restore_path(struct pidfile *pidfile, struct log *log);
-/* Removes the file of the second name, if it names us. */
+/* Removes the file of the second name, with our pid. */
 void pidfile_remove_second(struct pidfile *pidfile, struct log *log);
-/* Unlocks, and removes all files; the pid file only if we have written it and it still names us. */
+/* Unlocks, and removes all files; the pid file only with our pid, written by us. */
 void pidfile_release(struct pidfile *pidfile, struct log *log);
 /* Removes the files PATH.quit.PID, beside a pid file or control socket, of killed processes. */
 void pidfile_remove_stale(const char *path, const char *pid_path);
-/* Reads the pid in a file, for -s; -1 after a line that says what to do. */
+/* Reads the pid in a file, for -s; -1 after a line with advice. */
 pid_t pidfile_read_pid(const char *path, struct log *log);

@@ -75,8 +75,8 @@ bool pidfile_is_at(const struct pidfile *pidfile, const char *path)
     return path_is_same(pidfile->path, path) || is_lock_of(pidfile, path);
 }
 
-/* Logs which process has the lock. The kernel does not show the pid, but the lock's file contains
- * it, unless the pid belongs to a namespace that we cannot see. */
+/* Logs the lock's holder. The kernel does not show the pid, but the lock's file contains it, unless
+ * the pid belongs to a namespace invisible to us. */
 static void log_lock_holder(struct log *log, const char *path, const char *name)
 {
     pid_t holder = pidfile_peek_pid(name);
@@ -177,8 +177,8 @@ static int open_lock(const char *path, const char *name, struct log *log)
     return -1;
 }
 
-/* Finds the master process that the pid file names, where its lock was deleted and ours is another
- * file; 0: there is none. The process that has started us for an upgrade is not in our way. */
+/* Finds the master process of the pid file, where its lock was deleted and ours is another file; 0:
+ * there is none. The process that has started us for an upgrade is not in our way. */
 static pid_t find_unlocked_holder(const char *path)
 {
     pid_t pid = pidfile_peek_pid(path);
@@ -242,9 +242,9 @@ void pidfile_close_lock(struct pidfile *pidfile)
     pidfile->lock_fd = -1;
 }
 
-/* Removes the lock's file while it is locked: a process that has opened the file before sees that
- * the name has gone. The other of two master processes may hold our lock too; it does not if a
- * second lock succeeds once ours is released. */
+/* Removes the lock's file while locked: a process with the open file sees that the name has gone.
+ * The other of two master processes may hold our lock too, unless a second lock succeeds once ours
+ * is released. */
 void pidfile_unlock(struct pidfile *pidfile, struct log *log)
 {
     bool ours = pidfile_is_locked(pidfile);

@@ -30,15 +30,15 @@ struct process_ops {
     void (*set_title)(const char *role, const char *arguments);
     void (*read_clock)(struct clock *clock);
     NORETURN void (*exit)(int code);
-    /* Forks a child that runs `child`, which does not return. In a simulation the memory is shared:
-     * the child changes nothing of its parent's, and has the memory of `arg` until it is reaped,
-     * or, if a worker, only during the call. -1 with errno. */
+    /* Forks a child to run `child`, which does not return. In a simulation the memory is shared:
+     * the child changes none of the parent's, and has the memory of `arg` until reaped, or, if a
+     * worker, only during the call. -1 with errno. */
     pid_t (*fork)(enum process_kind kind, NORETURN void (*child)(void *arg), void *arg);
     /* Forks a child that takes the place of this process: returns 0 in the child, which goes on
-     * with everything that this process has. In this process `parent` runs, and if it returns, so
+     * with everything of this process. In this process `parent` runs, and if `parent` returns, so
      * does the call, with the child's pid. In a simulation the memory is shared, and the child runs
-     * first: `parent` uses nothing but `arg`, which malloc() has made and `parent` frees, even if
-     * it does not return. -1 with errno, and then `arg` stays the caller's. */
+     * first: `parent` uses nothing but `arg`, made by malloc() and freed by `parent`, even without
+     * a return. -1 with errno, and then `arg` stays the caller's. */
     pid_t (*fork_heir)(void (*parent)(void *arg, pid_t heir), void *arg);
     /* execve(): returns only when it fails, with errno. */
     int (*execute)(const char *path, char *const arguments[], char *const environment[]);
@@ -84,6 +84,6 @@ extern const struct process_ops *process_ops;
 
 /* Makes a write to a pipe without a reader fail, instead of ending this process. */
 void process_ignore_pipe(void);
-/* Makes SIGINT, SIGQUIT and SIGTERM end this process, until handlers are installed, if it is the
- * first of a container: the kernel gives such a process no signal that has no handler. */
+/* Makes SIGINT, SIGQUIT and SIGTERM end the first process of a container, until handlers are
+ * installed: the kernel gives such a process no signal without a handler. */
 void process_end_as_first(void);

@@ -36,7 +36,7 @@ struct signal_row {
     int number;
     const char *name;    /* "SIGHUP" */
     const char *command; /* name of the command for -s and the control socket, or NULL */
-    bool alias;          /* this command is for -s alone: the signal has another */
+    bool alias;          /* for -s alone: the signal has another command */
     const char *doing;   /* in the words of the log's line; NULL: not logged */
     enum command commands[ROLE_N];
 };
@@ -68,7 +68,7 @@ void signals_deliver(int number, pid_t sender);
 /* Installs the handlers of a role and drops commands of the previous role. From now on signals with
  * a command are blocked but in a wait with signals_wait_mask(). */
 void signals_install(enum role role);
-/* The mask to wait with: lets through what signals_install() blocks. */
+/* The mask to wait with: without the signals blocked by signals_install(). */
 const sigset_t *signals_wait_mask(void);
 
 /* Whether a command may have been given since the last call: then all are to be tried. */
@@ -83,24 +83,24 @@ static inline bool signals_pending(void)
 
 /* Lets handlers also write a byte to this descriptor, for waits without a mask; -1: to none. */
 void signals_wake_by(int fd);
-/* Sleeps until a signal comes, or the earliest of these timers has expired, for which SIGALRM
- * comes, and reads the clock: the sleep of a process whose events are all signals. */
+/* Sleeps until a signal comes, or the earliest of these timers has expired, by SIGALRM, and reads
+ * the clock: the sleep of a process without events but signals. */
 void signals_await(struct alarm *alarm, const struct timers *timers, struct clock *clock);
 /* Whether the command was given and not taken yet; it stays given. */
 bool signals_given(enum command command);
-/* Returns the commands given and not taken yet, as bits: one look before each is asked for. */
+/* Returns the commands given and not taken yet, as bits: one look for all. */
 unsigned signals_any(void);
 /* Clears the command; returns whether it was given. `from`: the last sender's pid, 0: the
  * kernel. */
 bool signals_take(enum command command, pid_t *from);
 /* Sends a signal to this process; a failure is an alert, unless the process is gone already. */
 void signals_send(pid_t pid, int number, struct log *log);
-/* As signals_send(), by a handle, which is -1 for our child. */
+/* Signals as signals_send() does, by a handle; -1: our child. */
 void signals_send_held(pid_t pid, int handle, int number, struct log *log);
 /* Sends our successor the commands' signals that have come since the last sleep. */
 void signals_forward(pid_t pid, struct log *log);
 /* Gives a command from within the process, as if its signal had arrived. */
 void signals_raise(enum command command);
-/* These return NULL where there is no row. */
+/* Row lookups: NULL without a row. */
 const struct signal_row *signals_named(const char *command);
 const struct signal_row *signals_find(enum role role, enum command command);

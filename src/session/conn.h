@@ -68,7 +68,7 @@ struct session_conn {
     struct session_use *use; /* NULL: the user has set up nothing else */
     union {
         struct session_record *known; /* at a session's root: the record, or NULL */
-        struct session_conn *maker;   /* of a child: the session with the connection */
+        struct session_conn *maker;   /* session that owns a child */
     };
     LIST_HEAD(, session_outgoing) children; /* connections made for this connection */
     uint64_t timeout : 55;                  /* ms; SESSION_TIME_MOST at most */
@@ -88,7 +88,7 @@ struct session_conn {
 /* A client's. */
 struct session_client {
     struct session_conn session; /* the first member */
-    struct session_tries *tries; /* of servers; NULL: none was chosen */
+    struct session_tries *tries; /* tries of servers; NULL: none was chosen */
 };
 
 /* A connection to a server has this. */

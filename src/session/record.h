@@ -20,7 +20,7 @@ struct session_part {
 struct session_part_kind {
     /* Forgets a server, before the next server gets the client; NULL: the part ends then. */
     void (*left)(struct session_part *part);
-    bool stays; /* there is nothing to forget */
+    bool stays; /* kept when the client gets the next server */
     /* Gives back the part's memory beyond the session's; NULL: nothing. */
     void (*ended)(struct fb_conn *conn, struct session_part *part);
 };

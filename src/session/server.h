@@ -141,7 +141,7 @@ struct stream_settings {
     STAILQ_HEAD(, server) servers;
     struct listeners listeners;
     struct upstream_list upstreams;
-    struct zone *addresses; /* of servers with names; NULL: no server has a name */
+    struct zone *addresses; /* addresses of servers with names; NULL: no server has a name */
     struct variables *variables;
     void **features;             /* structs of the features, by place; NULL: no stream {} */
     bool access_logs;            /* some access logs exist, which workers open */

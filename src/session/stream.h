@@ -101,7 +101,7 @@ struct stream {
     RB_HEAD(session_names, session_use)
     named;                     /* connections with references */
     uint64_t last_name;        /* names given so far */
-    uint64_t name_key[2];      /* of their permutation; set before the first */
+    uint64_t name_key[2];      /* key of the names' permutation; set before the first */
     struct spares clients;     /* for struct session_client */
     struct spares outgoing;    /* for struct session_outgoing */
     struct spares uses;        /* for struct session_use */

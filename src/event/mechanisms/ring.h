@@ -60,7 +60,7 @@ struct ring_watch {
     bool busy[RING_OPS];      /* with the kernel */
     bool cancelled[RING_OPS]; /* asked back from it */
     bool polled;              /* the kernel's read operation only waits for input */
-    bool plain; /* of a source without the ring's operations: descriptors are only waited for */
+    bool plain;               /* descriptor without the ring's operations, only waited for */
     bool listening;
     bool connecting; /* to receive now would take away the error of connect() */
     bool splices;    /* input is waited for, and not received */
@@ -166,7 +166,7 @@ static inline bool ring_is_busy(const struct ring_watch *watch)
     return watch->busy[RING_READ] || watch->busy[RING_WRITE] || watch->busy[RING_SEND];
 }
 
-/* Has the next wait look at the watch. */
+/* Makes the next wait look at the watch. */
 static inline void ring_note_change(struct ring *ring, struct ring_watch *watch)
 {
     if (watch->changed)

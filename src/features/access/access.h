@@ -30,7 +30,7 @@ struct access_setting {
     struct access_rules rules;
     const struct access *built;       /* NULL: not yet asked for by a server */
     const struct conf_directive *all; /* the first rule for all clients, or NULL */
-    bool warned;                      /* of a rule behind `all` */
+    bool warned;                      /* about a rule behind `all` */
 };
 
 /* The feature's struct of a server: a block with either directive inherits none. */

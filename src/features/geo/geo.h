@@ -17,7 +17,7 @@ struct geo_address {
 /* Ranges of a family; a range ends where the next begins. The first begins with 0. */
 struct geo_table {
     uint32_t n;
-    const uint32_t *v4; /* where each begins; of IPv6: NULL */
+    const uint32_t *v4; /* begins of the ranges; of IPv6: NULL */
     const struct geo_address *v6;
     const uint32_t *texts; /* number of the text of each */
 };

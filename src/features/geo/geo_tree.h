@@ -23,17 +23,17 @@ struct geo_tree {
     RB_HEAD(geo_ranges, geo_range) ranges;
     struct arena *arena; /* memory of its ranges */
     bool is_v6;
-    bool disjoint;    /* of ranges; else of networks */
+    bool disjoint;    /* a tree of ranges, not of networks */
     bool least_holds; /* the least text of the networks around an address, else the innermost's */
     uint32_t n;
 };
 
 enum geo_added { GEO_ADDED, GEO_REPLACED, GEO_OVERLAPS, GEO_NO_MEMORY };
 
-/* Adds a network, or a range. Addresses shared with an older range go to the newer range if it lies
- * within the older, and stay with the older range if that lies within the newer. As nginx does,
- * which stores ranges in blocks of 65,536 addresses of IPv4, each block is compared alone. *other
- * is what was replaced, or a range that overlaps only partly. */
+/* Adds a network, or a range. A newer range within an older gets the shared addresses; an older
+ * range within a newer keeps them. As in nginx, which stores ranges in blocks of 65,536 addresses
+ * of IPv4, each block is compared alone. *other is the replaced range, or one that overlaps only
+ * partly. */
 enum geo_added geo_tree_add(struct geo_tree *tree, struct geo_address first,
     struct geo_address last, uint32_t text, struct geo_range *other);
 /* Deletes an equal network, or ranges of the same blocks; returns whether there was any. */

@@ -13,7 +13,7 @@
 
 enum client_hello_status {
     CLIENT_HELLO_MORE,  /* the next record is not whole */
-    CLIENT_HELLO_WHOLE, /* so is the message; what follows is not looked at */
+    CLIENT_HELLO_WHOLE, /* the message is whole; bytes behind are ignored */
     CLIENT_HELLO_NONE,  /* no TLS, or malformed */
 };
 
@@ -27,7 +27,7 @@ struct client_hello {
     uint8_t status; /* enum client_hello_status; the last two are final */
 
     /* what is known */
-    uint16_t version;                   /* as TLS numbers them; 0: none yet */
+    uint16_t version;                   /* number as in TLS; 0: none yet */
     struct client_hello_part name;      /* of the server */
     struct client_hello_part protocols; /* names of ALPN, each behind a length of at least 1 */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors in C++ before C++20, which has no designated initialisers: fb_define() makes one
- * whose sizes are set and whose other fields are zeroed, and has the rest filled in:
+/* Descriptors in C++ before C++20, which has no designated initialisers: fb_define() sets
+ * the sizes of a descriptor, zeroes all other fields, and has the rest filled in:
  *
  *     static constexpr fb_ops ops = fb_define<fb_ops>([](fb_ops &o) { o.data = upper_data; });
  *     static constexpr fb_directive directives[] = {
@@ -15,8 +15,8 @@
  *         p.ops = &ops;
  *     });
  *
- * All is done by the compiler, so that no code runs when a module is loaded. No exception may leave
- * a callback. Part of <forkbeard/forkbeard.h>, whose rules hold here; C does not see it. */
+ * The compiler does all work, and no code runs when a module is loaded. No exception may leave a
+ * callback. Part of <forkbeard/forkbeard.h>, with the same rules; for C++ only. */
 #pragma once
 
 #ifdef __cplusplus
@@ -27,7 +27,7 @@
 
 extern "C++" {
 
-/* Sets the size of a struct that begins with it, as most of the SDK do. */
+/* Sets the size of a struct that begins with its size, as most of the SDK do. */
 template <typename Struct> constexpr void fb_define_size(Struct &x)
 {
     x.size = sizeof(Struct);
@@ -55,7 +55,7 @@ inline constexpr void fb_define_size(fb_variable_definition &)
 {
 }
 
-/* Makes a struct of the SDK, which fill(x) completes. */
+/* Makes a struct of the SDK, completed by fill(x). */
 template <typename Struct, typename Fill> constexpr Struct fb_define(Fill fill)
 {
     Struct x {};
@@ -65,7 +65,7 @@ template <typename Struct, typename Fill> constexpr Struct fb_define(Fill fill)
     return x;
 }
 
-/* Set the table of directives, of metrics, or of variables, and its number. */
+/* Set the table of directives, metrics, or variables, and its length. */
 template <size_t n>
 constexpr void fb_define_directives(fb_protocol &protocol, const fb_directive (&table)[n])
 {

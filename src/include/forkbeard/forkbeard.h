@@ -2,11 +2,11 @@
 /* Forkbeard's SDK: a protocol handler is written against this header alone.
  *
  * A protocol is a constant `fb_protocol`: a name, directives, sizes and callbacks. Forkbeard does
- * the rest: it accepts, watches, buffers, times out, limits, logs and counts.
+ * the rest: accepts, watches, buffers, times out, limits, logs and counts.
  *
  * Three rules hold for every call:
- *  - Bytes. Input is lent until the callback returns. Output is copied, unless it lies within that
- *    input, which is then sent from where it is. It leaves in one piece after the callback.
+ *  - Bytes. Input is lent until the callback returns. Output is copied, but for lent
+ *    input, which is sent without a copy. All output leaves in one piece after the callback.
  *  - Handles. A connection is valid from `opened` (or fb_connect()) until `closed` returns.
  *    `closed` is called exactly once. To remember a connection for longer, keep an fb_ref.
  *  - Re-entrancy. No call runs a callback, but for `value` of a variable. The effects of a call,
@@ -14,8 +14,8 @@
  *
  * Callbacks run on the worker's only loop, one after the other. No callback may block: blocking
  * work belongs into fb_run(). Calls may be made from callbacks only: not from another thread, and
- * not before the worker starts, unless the call says so. Times are milliseconds and sizes are
- * bytes. A string or pointer that a call is given is lent until the call returns, unless it says
+ * not before the worker starts, unless documented otherwise. Times are milliseconds and sizes are
+ * bytes. Strings and pointers given to a call are lent until the call returns, unless documented
  * otherwise. */
 #pragma once
 

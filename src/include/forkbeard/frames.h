@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames, for a `data` callback that takes one after the other and returns what it has used:
+/* Frames, for a `data` callback that takes frame after frame and returns the number of used bytes:
  *
  *     fb_bytes rest = in, line;
  *     while (fb_frame_until(conn, &rest, "\n", 1, &limit, &line))
  *         ...
  *     return in.n - rest.n;
  *
- * Each call returns 1 when it has cut a frame from the front of *rest; *frame is lent as the input
- * is. It returns 0 when the frame is not complete yet, or the connection is stopped or ends.
+ * Each call returns 1 after cutting a frame from the front of *rest; *frame is lent like the input.
+ * Returns 0 when the frame is incomplete, or the connection is stopped or ends.
  *
- * Part of <forkbeard/forkbeard.h>, whose rules hold here. */
+ * Part of <forkbeard/forkbeard.h>, with the same rules. */
 #pragma once
 
 #include <forkbeard/types.h>
@@ -36,14 +36,15 @@ FB_SDK int fb_frame_fixed(
  * frame nor `most`. */
 FB_SDK int fb_frame_prefixed(fb_conn *conn, fb_bytes *rest, unsigned width, int little,
     const fb_frame_limit *limit, fb_bytes *frame);
-/* Does the same behind a length that is a varint of at most `width` bytes (1 to 10): groups of 7
- * bits, the least significant first, all but the last with the high bit set. MQTT has 4, protobuf
- * 10. A longer one, or one beyond 64 bits, ends the connection as FB_BAD_FRAME. Since API 4. */
+/* Cuts a frame in the same way behind a varint of at most `width` bytes (1 to 10): groups of 7
+ * bits, the least significant first, all but the last with the high bit set. MQTT has 4,
+ * protobuf 10. A longer varint, or a value beyond 64 bits, ends the connection as FB_BAD_FRAME.
+ * Since API 4. */
 FB_SDK int fb_frame_varint(
     fb_conn *conn, fb_bytes *rest, unsigned width, const fb_frame_limit *limit, fb_bytes *frame);
 
-/* The head of a frame, as it goes over the wire: bytes before the length, the length, bytes after
- * it. What follows is the frame, of as many bytes as the number says, less `counts`.
+/* The head of a frame on the wire: bytes before the length, the length, bytes after the length. The
+ * frame follows, with as many bytes as the length less `counts`.
  *
  *     PostgreSQL    .before = 1, .width = 4, .counts = 4
  *     MySQL         .width = 3, .little = 1, .after = 1
@@ -58,12 +59,12 @@ typedef struct fb_frame_layout {
     uint32_t little; /* nonzero: the least significant byte comes first */
     uint32_t varint; /* nonzero: the length is a varint, as of fb_frame_varint() */
     uint32_t after;  /* bytes between the length and the frame: a sequence number */
-    uint32_t counts; /* bytes of the head included in the number, its own perhaps */
+    uint32_t counts; /* bytes of the head included in the length, perhaps with the length field */
 } fb_frame_layout;
 
-/* Cuts a head and the frame behind it, when both are whole. *head is the head as it stands in the
- * input, lent as the frame is; `head` may be NULL. The head does not belong to `most`. A number
- * less than `counts`, or a varint as above, ends the connection as FB_BAD_FRAME. Since API 4. */
+/* Cuts a head and the frame behind, when both are whole. *head is the head as in the input, lent
+ * like the frame; `head` may be NULL. The head does not count for `most`. A length less than
+ * `counts`, or a bad varint, ends the connection as FB_BAD_FRAME. Since API 4. */
 FB_SDK int fb_frame_counted(fb_conn *conn, fb_bytes *rest, const fb_frame_layout *layout,
     const fb_frame_limit *limit, fb_bytes *head, fb_bytes *frame);
 
