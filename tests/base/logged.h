@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Helper of the log's tests: a log with one target, and its output. */
+/* Helper of the log's tests: a log with one target, and the output. */
 #pragma once
 
 #include "base/log.h"

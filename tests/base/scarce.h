@@ -14,7 +14,7 @@ struct scarce {
     bool failed;
 };
 
-/* Makes memory that serves every request. A piece of an arena is a request of its own. */
+/* Makes memory that serves every request. A piece of an arena is a separate request. */
 void scarce_init(struct scarce *scarce);
 /* Counts from 1 again, and fails at request `fails_at`. */
 void scarce_restart(struct scarce *scarce, unsigned fails_at);

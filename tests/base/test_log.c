@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines of the error log: their form, levels, targets, and the escapes of bytes that no terminal
- * should see. */
+/* Lines of the error log: form, levels, targets, and the escapes of bytes hidden from terminals. */
 #include "base/log.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines as JSON: their members, and valid JSON for every content. */
+/* Lines as JSON: members, and valid JSON for every content. */
 #include "base/json.h"
 #include "base/logged.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* The only line as an object, which must be valid. */
+/* The only line as an object, required to be valid. */
 static struct json_value object_of(struct logged *logged)
 {
     const char *text = logged_text(logged);

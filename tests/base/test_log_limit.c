@@ -201,7 +201,7 @@ START_TEST(one_line_is_said_in_the_singular)
 }
 END_TEST
 
-/* The lines that end an interval precede the next interval's lines. */
+/* The last lines of an interval precede the next interval's lines. */
 START_TEST(what_is_due_is_said_before_the_next_line)
 {
     struct log_limit limit;

@@ -26,7 +26,7 @@ static struct log_lines make_lines(unsigned n)
     return (struct log_lines) { .bytes = text, .n = 16 * (size_t)n, .count = n };
 }
 
-/* A pipe of 8 KB without a reader that waits. */
+/* A pipe of 8 KB without a waiting reader. */
 static struct log_target make_pipe(int *reader)
 {
     struct log_target target = { .path = "pipe" };

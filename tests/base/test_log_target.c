@@ -28,7 +28,7 @@ static void begin_syslog(struct logged *logged)
     logged->target.syslog = &server;
 }
 
-/* Lines until one is not taken; returns how many were. */
+/* Writes lines up to a refused one; returns the number of taken lines. */
 static unsigned fill_queue(struct logged *logged)
 {
     unsigned n = 0;

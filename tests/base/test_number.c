@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers, sizes and times as written in a configuration, and the status of each wrong one. */
+/* Numbers, sizes and times as written in a configuration, and the status of each mistake. */
 #include "base/compiler.h"
 #include "base/number.h"
 #include "support/test.h"

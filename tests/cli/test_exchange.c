@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text printed for a failed command: the error, and what is unchanged or in force after it. */
+/* Text printed for a failed command: the error, and the state after the failure. */
 #include "cli/exchange.h"
 
 #include "support/memory_log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Possible master processes are found by their names, in one directory or in two. */
+/* Possible master processes are found by name, in one or two directories. */
 #include "cli/masters.h"
 
 #include "os/files.h"
@@ -39,7 +39,7 @@ static void make_socket(const char *suffix)
     close(fd);
 }
 
-/* Locks the pid file's lock, as a master process has it. */
+/* Locks the pid file's lock, as a master process does. */
 static int make_lock(void)
 {
     char path[160];

@@ -13,7 +13,7 @@
 struct tree {
     char directory[32], path[128];
     struct conf conf;
-    char seen[4096]; /* names of the other directives, in the order of the parser */
+    char seen[4096]; /* names of all but the includes, in the order of the parser */
     unsigned include_n;
     int result;
 };

@@ -225,7 +225,7 @@ START_TEST(a_file_is_read_whole)
 }
 END_TEST
 
-/* Expects a single message about the file, without its path. */
+/* Expects a single message about the file, without the path. */
 static void check_refused(struct files *files, const char *before, const char *behind)
 {
     char expected[256], *report;

@@ -46,7 +46,7 @@ static const struct {
     { "\tlisten\t80;", 1, 2, 6, "        listen  80;\n        ^~~~~~\n" },
     { "\tlisten\t80;", 1, 9, 2, "        listen  80;\n                ^~\n" },
     { "ab\t'c\td';", 1, 4, 5, "ab      'c      d';\n        ^~~~~~~~~~\n" },
-    /* a byte that controls a terminal is shown as a number */
+    /* a control byte of a terminal is shown as a number */
     { "a \x1b[31m;", 1, 3, 5, "a \\x1b[31m;\n  ^~~~~~~~\n" },
     { "\x7f\x01 b;", 1, 4, 1, "\\x7f\\x01 b;\n         ^\n" },
     { "\xc2\x9b b;", 1, 4, 1, "\\xc2\\x9b b;\n         ^\n" },
@@ -237,7 +237,7 @@ START_TEST(mistakes_are_shown_in_their_order)
     ck_assert_str_eq(text, "t: [warn] first in /f.conf:1:3\n"
                            "t: [emerg] second\n"
                            "t: [emerg] third % in /f.conf:1:3\n");
-    /* an excerpt is not shown without its message */
+    /* an excerpt is not shown without a message */
     show_report(&conf.report, LEVEL_ERROR, true, text, sizeof(text));
     ck_assert_str_eq(text, "t: [emerg] second\n"
                            "t: [emerg] third % in /f.conf:1:3\n"

@@ -9,7 +9,7 @@
 /* The simulation of the running test; NULL on the real kernel. */
 extern struct sim *simulation;
 
-/* The mechanism with the number that a loop test is given. */
+/* The mechanism with the number given to a loop test. */
 const struct mechanism *mechanism_at(int i);
 bool is_simulated(int i);
 
@@ -50,11 +50,11 @@ struct sockaddr_in;
 int make_listener(struct sockaddr_in *address);
 /* An address where nobody listens. */
 void make_nobody(struct sockaddr_in *address);
-/* A non-blocking socket that connects to the address, without a wait. */
+/* A non-blocking socket, connecting to the address without a wait. */
 int make_client(const struct sockaddr_in *address);
 
 void send_text(int fd, const char *text);
-/* Writes until there is no more room, and reads it all. */
+/* Writes until there is no more room, and reads everything. */
 void fill_socket(int fd);
 void drain_socket(int fd);
 /* Ways to end. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kernel AIO on a loop of each mechanism, with real files. A build without AIO logs its absence. */
+/* Kernel AIO on a loop of each mechanism, with real files. A build without AIO logs the lack. */
 #include "contract/contract.h"
 #include "event/file_aio.h"
 

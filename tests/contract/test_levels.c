@@ -220,7 +220,7 @@ START_TEST(a_descriptor_that_was_closed_and_has_a_copy)
     put_byte(pair[1]);
     turn(fixture, 2);
     ck_assert_uint_ge(both->runs[EVENT_READ], 1);
-    fixture_logged(fixture); /* mechanisms may log that the descriptor is not open */
+    fixture_logged(fixture); /* mechanisms may log the closed descriptor */
     unwatch(&both);
     close(copy);
     close(fds[1]);

@@ -229,7 +229,7 @@ START_TEST(no_client_is_left_behind)
     struct workers workers;
 
     ck_assert_int_ne(listener, -1);
-    /* without a path the kernel gives it an abstract name */
+    /* without a path the kernel gives an abstract name */
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
     ck_assert_int_eq(listen(listener, 16), 0);

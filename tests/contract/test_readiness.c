@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: what a mechanism reports of a source, and when. */
+/* The contract: the events reported for a source, and their times. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -353,7 +353,7 @@ START_TEST(a_connect_ends_in_a_write_event)
 }
 END_TEST
 
-/* Sets the loop's flags as its own functions would do. */
+/* Sets the loop's flags as the loop's own functions would. */
 static void leave_bytes(struct watched *watched, enum event_direction direction)
 {
     struct loop *loop = watched->fixture->loop;

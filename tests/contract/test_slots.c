@@ -213,7 +213,7 @@ static size_t many_for(const struct mechanism *mechanism)
     }
     if (limits.rlim_cur < most)
         most = limits.rlim_cur;
-    return (most - 64) / 2; /* a pair each, and room for the test's descriptors */
+    return (most - 64) / 2; /* a pair per source, and room for the test's descriptors */
 }
 
 static void use_many(struct fixture *fixture, size_t n)
@@ -238,7 +238,7 @@ static void use_many(struct fixture *fixture, size_t n)
     for (size_t i = 0; i < n; i++)
         ck_assert_uint_eq(watched[i]->runs[EVENT_READ], 1);
 
-    /* every second slot goes, so that a dense table moves entries */
+    /* every second slot goes, so a dense table moves entries */
     for (size_t i = 0; i < n; i += 2)
         unwatch(&watched[i]);
     for (size_t i = 1; i < n; i += 2)

@@ -83,7 +83,7 @@ END_TEST
 
 static volatile sig_atomic_t caught, wake_fd = -1;
 
-/* Does a handler's duty: writes to loop->signal_fd if there is one. */
+/* Does a handler's duty: writes to loop->signal_fd, if any. */
 static void catch (int number)
 {
     ssize_t written = wake_fd != -1 ? write(wake_fd, "", 1) : 0;

@@ -185,7 +185,7 @@ static bool is_master(void *host, pid_t pid)
 
 static const struct control_ops ops = { write_head, write_tail, take_command, is_master };
 
-/* Adds groups, of which the first is "u", with a server each. */
+/* Adds groups, the first named "u", with a server each. */
 static inline void add_groups(struct host *host, unsigned n)
 {
     static char names[GROUPS_MOST][16];
@@ -222,7 +222,7 @@ static inline void add_names(struct host *host)
     }
 }
 
-/* The cycle with two protocols, of which the second has metrics. */
+/* The cycle with two protocols, the second with metrics. */
 static inline void set_up_cycle(struct host *host)
 {
     static const fb_metric metrics[] = { { .name = "hits", .kind = FB_COUNTER },
@@ -322,7 +322,7 @@ static inline void send_text(struct host *host, int fd, const char *text)
     control_check(&host->control);
 }
 
-/* The reply that has come, or "" where there is none yet. */
+/* The received reply, or "" where there is none yet. */
 static inline const char *received(int fd)
 {
     static char text[4096];

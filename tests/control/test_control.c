@@ -132,7 +132,7 @@ static void check_served(struct host *host)
     close(fd);
 }
 
-/* Clients that have sent nothing, or a part of a request. */
+/* Clients with nothing sent, or a part of a request. */
 START_TEST(idle_clients_give_way)
 {
     struct host host;
@@ -271,7 +271,7 @@ START_TEST(a_socket_in_use_is_not_replaced)
 }
 END_TEST
 
-/* Connects in a child, which then ends or stays; returns its pid. */
+/* Connects in a child, then ends or stays; returns the pid. */
 static pid_t connect_in_child(const struct host *host, bool stay)
 {
     pid_t pid = fork();

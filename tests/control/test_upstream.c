@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command "upstream" on the control socket: its replies and refusals. */
+/* The command "upstream" on the control socket: replies and refusals. */
 #include "base/compiler.h"
 #include "control/host.h"
 

@@ -145,7 +145,7 @@ void abreast_run(unsigned n, unsigned at_a_time, void (*part)(void *arg, unsigne
         pause_briefly();
     } while (running > 0);
     if (report[0] != '\0') {
-        fprintf(stderr, "%s\n", report); /* a check within a part may have said another line */
+        fprintf(stderr, "%s\n", report); /* a check within a part may have printed another line */
         ck_abort_msg("%s", report);
     }
     munmap(notes, size);

@@ -71,8 +71,8 @@ static _Noreturn void serve(char digit)
 
 /* ---- In the test ---- */
 
-/* The process of a backend: closes all further descriptors of the test, clients and listening
- * sockets that would outlive their owners. */
+/* The process of a backend: closes all further descriptors of the test, because clients and
+ * listening sockets would outlive their owners. */
 static _Noreturn void run(const struct backend *backend)
 {
     if (dup2(backend->listener, LISTENER) == -1)

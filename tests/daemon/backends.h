@@ -20,13 +20,13 @@ void backends_kill(struct backend *backends, unsigned n);
 
 /* Starts it again. */
 void backend_start(struct backend *backend);
-/* Kills the backend, and returns when connects to it fail. */
+/* Kills the backend, and returns when connects fail. */
 void backend_kill(struct backend *backend);
 void backend_thaw(const struct backend *backend);
 /* Whether a connection waits in the backend's accept queue. */
 bool backend_is_awaited(const struct backend *backend);
-/* Sets the length of the backend's accept queue: with 0, and one connection waiting, nobody can
- * connect. */
+/* Sets the length of the backend's accept queue: with 0, and one connection waiting, all connects
+ * fail. */
 void backend_set_queue(const struct backend *backend, int most);
 
 /* Begins a session through the daemon, at its first port, and asks for the server. */

@@ -23,7 +23,7 @@ void client_expect(int fd, const char *text);
 const char *client_read_line(int fd);
 /* Sends it and receives it. */
 void client_echo(int fd, const char *text);
-/* Receives the end of the server's half, and nothing before it. */
+/* Receives the end of the server's half, without bytes before. */
 void client_expect_end(int fd);
 /* The same, or a reset. */
 void client_expect_gone(int fd);

@@ -30,7 +30,7 @@ void council_open_port(struct daemon *daemon, struct member *member, unsigned po
 /* How many others the worker knows. */
 unsigned council_known_by(const struct member *member);
 /* Connects until all of n workers have a client, the first `there` of them already; and waits until
- * all workers know all others. */
+ * every worker knows all others. */
 void council_open_members(
     struct daemon *daemon, struct member *members, unsigned n, unsigned there);
 void council_close(struct member *member);
@@ -39,5 +39,5 @@ void council_close(struct member *member);
 void council_expect_got(const struct member *to, const char *text, uint64_t from);
 /* The worker has been sent n messages of floods, none of them out of order. */
 void council_expect_count(const struct member *member, unsigned n);
-/* The worker has been told that the known worker `id` has gone. */
+/* The worker has heard of the end of the worker `id`. */
 void council_expect_gone(const struct member *member, uint64_t id);

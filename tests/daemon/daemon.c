@@ -177,7 +177,7 @@ void daemon_configure(struct daemon *daemon, const char *format, ...)
 
 /* Life */
 
-/* The wrapper, which is cut into words, and the binary. */
+/* The wrapper, cut into words, and the binary. */
 static unsigned begin_command(const char *arguments[ARGUMENTS_MAX], char *wrapper)
 {
     const char *binary = getenv("FORKBEARD");
@@ -264,7 +264,7 @@ static pid_t spawn_binary(struct daemon *daemon, const char *const *more, const 
     unsetenv("FORKBEARD"); /* the daemon understands this variable otherwise */
     if (chdir(daemon->directory) == -1)
         _exit(121);
-    pass_sockets(daemon); /* nor any descriptor that the test program was started with */
+    pass_sockets(daemon); /* nor any descriptor inherited by the test program */
     if (daemon->before_exec != NULL)
         daemon->before_exec();
     execvp(arguments[0], (char **)arguments);
@@ -386,7 +386,7 @@ void daemon_mark_log(struct daemon *daemon)
     daemon->log_mark = strlen(daemon_text(daemon, daemon->log));
 }
 
-/* Looks behind the mark, and moves it behind the text. */
+/* Looks behind the mark, and moves the mark behind the text. */
 static bool log_has(struct daemon *daemon, const char *text)
 {
     char *log = read_file(daemon_path(daemon, daemon->log), daemon->log_mark);

@@ -2,12 +2,13 @@
 /* The real binary under test: a directory and ports of its own, its life from start to end, its
  * log.
  *
- * Whatever a test starts ends with it (resources.h). daemon_finish() fails the test if a process, a
- * file, a grave line in the log or anything on the standard descriptors is left that the test has
- * not announced, a sanitizer's or valgrind's report among them.
+ * Everything started by a test ends with the test (resources.h). daemon_finish() fails the test for
+ * every unannounced process, file, grave line in the log or text on the standard descriptors that
+ * is left, a sanitizer's or valgrind's report among them.
  *
- * FORKBEARD is the binary, FORKBEARD_WRAPPER a command to run it under, FORKBEARD_TEST_SANDBOX the
- * mode of the workers' sandbox, FORKBEARD_TEST_USE the event mechanism. */
+ * FORKBEARD is the binary, FORKBEARD_WRAPPER a command to run the binary under,
+ * FORKBEARD_TEST_SANDBOX the mode of the workers' sandbox, FORKBEARD_TEST_USE the event
+ * mechanism. */
 #pragma once
 
 #include "daemon/resources.h"
@@ -24,12 +25,12 @@
 
 struct daemon {
     char directory[64];
-    in_port_t ports[PORTS_MAX]; /* free, in a row, and kept from others until the end */
+    in_port_t ports[PORTS_MAX]; /* free, in a row, and kept from other processes until the end */
     int reservations[PORTS_MAX];
     unsigned port_n;
     pid_t pid;                 /* pid of the master; 0: none runs */
     const char *log;           /* the error log's name in the directory */
-    size_t log_mark;           /* offset up to which the log has been waited for */
+    size_t log_mark;           /* offset in the log up to which text was awaited */
     void (*before_exec)(void); /* runs in the child, or NULL */
     int standard_error;        /* set before daemon_launch(); 0: the file daemon.err */
     int passed[PASSED_MAX];    /* sockets passed to the daemon as by a service manager */
@@ -53,7 +54,7 @@ static inline void daemon_use_best(void)
 /* Ends running processes, checks that nothing is left, and removes the directory. */
 void daemon_finish(struct daemon *daemon);
 
-/* Writes a file; "$0" to "$7" in it are ports, "$D" is the directory. */
+/* Writes a file; "$0" to "$7" in the text are ports, "$D" is the directory. */
 void daemon_write(struct daemon *daemon, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The configuration file, behind lines for the error log and the pid file. */
@@ -72,7 +73,7 @@ void daemon_expects(struct daemon *daemon, const char *text);
 
 /* In the foreground: runs the binary on the configuration file, and waits for the pid file. */
 void daemon_start(struct daemon *daemon);
-/* A daemon with this configuration and so many ports, started. */
+/* Starts a daemon with this configuration and number of ports. */
 struct daemon *daemon_start_new(unsigned port_n, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Runs the binary without waiting for the pid file. */
@@ -86,7 +87,7 @@ int daemon_run(struct daemon *daemon, const char *arg, ...) __attribute__((senti
 pid_t daemon_pid(struct daemon *daemon);
 
 void daemon_signal(const struct daemon *daemon, int number);
-/* Waits for its end; the exit code, or 128 and the signal. */
+/* Waits for the end; the exit code, or 128 and the signal. */
 int daemon_wait(struct daemon *daemon);
 /* Signals, and sees it exit with 0. */
 void daemon_stop(struct daemon *daemon, int number);

@@ -29,7 +29,7 @@
 #define FAULT_FILTER_MMAP 5
 #define FAULT_FILTER_FORK 2
 
-/* Either a configuration, or a call that fails as FAULT_AFTER is loaded. */
+/* A configuration, or a call failing as FAULT_AFTER is loaded. */
 struct fault_case {
     const char *conf;
     const char *call;

@@ -7,7 +7,7 @@
 
 /* Makes the plan, without a fault. A process has at most one daemon with a plan. */
 struct fault_plan *fault_plan_share(struct daemon *daemon);
-/* Sends the master a signal at its next call of `call`. */
+/* Sends the master a signal at the next call of `call`. */
 void fault_plan_signal(struct fault_plan *plan, const char *call, int number);
 /* For before_exec: preloads the library. */
 void fault_plan_preload(void);

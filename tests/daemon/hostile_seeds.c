@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A life is a list of steps, each with a deadline, in a process of its own. */
+/* A life is a list of steps with deadlines, in a separate process. */
 #include "daemon/hostile_seeds.h"
 
 #include "base/compiler.h"
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define WORKERS 4
-#define ATTACK_MS 8000 /* an attacker that hangs for longer is killed from outside */
+#define ATTACK_MS 8000 /* an attacker hanging for longer is killed from outside */
 #define TRY_MS 1000
 #define CLIENTS_MAX 256
 #define KEYS 64 /* in all parts of the map */
@@ -249,7 +249,7 @@ static void attack(struct life *life)
         close(spare[--spare_n].fd);
 }
 
-/* The other workers use all shared objects, and may find them empty or full, but answer. */
+/* Honest workers use all shared objects, and may find them empty or full, but answer. */
 static void check_others(struct life *life, const char *step)
 {
     begin_step(life, step);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens very many idle connections from processes of its own, and reopens ended ones. */
+/* Opens very many idle connections from separate processes, and reopens ended ones. */
 #include "daemon/idle_clients.h"
 
 #include "daemon/client.h"

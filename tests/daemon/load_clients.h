@@ -17,13 +17,13 @@ struct load_clients {
     atomic_uint connected;                 /* sessions begun */
     atomic_uint echoed;                    /* sessions that ran to their end */
     atomic_uint refused;                   /* connections that could not be had */
-    atomic_uint wrong;                     /* other bytes than were sent, or no answer in time */
+    atomic_uint wrong;                     /* other bytes than sent, or no answer in time */
     atomic_uint lost_n;                    /* sessions that the other side ended */
     in_port_t lost[LOAD_CLIENTS_LOST_MAX]; /* their clients' ports */
 };
 
 void load_clients_start(struct load_clients *load, in_port_t port);
-/* Waits until so many more sessions have run to their end. */
+/* Waits for this number of further sessions to end. */
 void load_clients_wait(struct load_clients *load, unsigned sessions);
 void load_clients_stop(struct load_clients *load);
 /* Stops, and fails if a client was refused, cut off, or given wrong bytes. */

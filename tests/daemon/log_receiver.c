@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receives log lines as datagrams; waits for them with a deadline. */
+/* Receives log lines as datagrams, and waits for lines with a deadline. */
 #include "daemon/log_receiver.h"
 
 #include <stdio.h>

@@ -69,7 +69,7 @@ static bool was_taken(const struct question *question)
     return false;
 }
 
-/* Whether the waiting question was taken already: then it is dropped. */
+/* Whether the waiting question was taken already, to be dropped. */
 static bool drop_again(int fd)
 {
     struct question question;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A server of names; both sockets have the same port. */
+/* A server of names, with one port for both sockets. */
 struct name_server {
     int udp, tcp;
     in_port_t port;
@@ -38,7 +38,7 @@ void name_server_accept(const struct name_server *server, struct name_reply *rep
 /* Whether no question waits. */
 bool name_server_is_quiet(const struct name_server *server);
 uint16_t name_reply_type(const struct name_reply *reply);
-/* Appends a record; `name` has its bytes in the message's format. */
+/* Appends a record; `name` has the bytes of the message's format. */
 void name_reply_add(struct name_reply *reply, const uint8_t *name, size_t name_n, uint16_t type,
     uint32_t ttl, const void *data, size_t n);
 /* Appends 192.0.2.`last`. */

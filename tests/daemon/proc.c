@@ -49,7 +49,7 @@ void proc_reap_orphans(void)
     WAIT_FOR((pid = waitpid(-1, NULL, WNOHANG)) == -1);
 }
 
-/* The state and the parent; false when it is gone. */
+/* The state and the parent; false after the end. */
 static bool read_stat(pid_t pid, char *state, int *parent)
 {
     const char *text = proc_text(pid, "stat"), *name_end = strrchr(text, ')');
@@ -140,7 +140,7 @@ const char *proc_link(pid_t pid, const char *name)
     return target;
 }
 
-/* The sockets of a process; counts all its descriptors. */
+/* The sockets of a process; counts all descriptors. */
 static unsigned list_descriptors(pid_t pid, unsigned long inodes[INODES_MAX], unsigned *inode_n)
 {
     char path[320];

@@ -7,14 +7,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Waits for a child with a deadline: its exit code, or 128 and the number of its signal. */
+/* Waits for a child with a deadline: the exit code, or 128 and the number of the signal. */
 int proc_wait(pid_t pid);
 /* Waits for all of our children to end. */
 void proc_reap_orphans(void);
 /* Fails if this process has a child. */
 void proc_check_childless(void);
 
-/* The state's letter as in ps; 0: no such process. */
+/* The state's letter as in ps; 0: no process. */
 char proc_state(pid_t pid);
 pid_t proc_parent(pid_t pid);
 /* Children still running, by pid; at most `max`. */
@@ -51,5 +51,5 @@ pid_t proc_holder(pid_t parent, unsigned long connection);
 /* proc_holder() of proc_connection(). */
 pid_t proc_server_of(pid_t parent, int client);
 
-/* Stops the process, and returns when it has stopped. */
+/* Stops the process, and returns when stopped. */
 void proc_freeze(pid_t pid);

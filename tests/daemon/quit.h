@@ -8,7 +8,7 @@
 #define QUIT_SERVER(listen)                                                                        \
     "stream { server { listen 127.0.0.1:$0" listen "; listen unix:$D/socket; echo; } }"
 #define QUIT_ECHO "worker_processes 2; events {} " QUIT_SERVER("")
-/* Whose workers do not get ready while there is a file "late". */
+/* With workers that do not get ready while there is a file "late". */
 #define QUIT_HANGS                                                                                 \
     "load_module " MODULES_PATH "/hangs.so; worker_processes 2; events {} stream { server { "      \
     "listen 127.0.0.1:$0; hangs; hangs_while $D/late; } }"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Drives clients at a rate from one thread: short sessions when they are due, and long sessions. A
- * failure delays no other client. */
+/* Drives clients at a rate from one thread: short sessions on time, and long sessions. A failure
+ * delays no other client. */
 #include "daemon/rate_clients.h"
 
 #include "daemon/daemon.h"
@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 #define SHORT_MAX 2000 /* at once */
-#define BURST_MAX                                                                                  \
-    400 /* short sessions begun in one go: clients that were held up do not make up for all */
+#define BURST_MAX 400  /* short sessions begun in one go: delayed clients do not make up for all */
 #define EVENTS_MAX 256
 #define MESSAGE 64
 

@@ -13,16 +13,16 @@ struct rate_clients_options {
     unsigned rate;    /* new sessions a second: connect, an exchange, end */
     unsigned long_n;  /* long sessions, with exchanges all the time */
     unsigned talk_ms; /* between two exchanges of one of these */
-    unsigned missed;  /* new clients that may be refused or reset in all */
+    unsigned missed;  /* new clients allowed to be refused or reset, in all */
 };
 
 struct rate_clients {
     struct rate_clients_options options;
     pthread_t thread;
     atomic_bool stops;
-    atomic_uint renewals;        /* long sessions that are still to be ended and begun again */
+    atomic_uint renewals;        /* long sessions still to be ended and begun again */
     atomic_uint connected;       /* sessions begun */
-    _Atomic(atomic_uint *) told; /* a further counter of sessions begun, for another process */
+    _Atomic(atomic_uint *) told; /* a counter of sessions begun, for another process */
     atomic_uint echoed;          /* short sessions that ran to their end */
     atomic_uint exchanges;       /* exchanges of long sessions */
     atomic_uint renewed;         /* long sessions ended and begun again */
@@ -31,7 +31,7 @@ struct rate_clients {
     atomic_uint long_ended;      /* the same of long ones */
     atomic_uint wrong;           /* other bytes than were sent */
     atomic_uint late;            /* no answer in time */
-    atomic_uint skipped;         /* sessions that were due and could not be begun */
+    atomic_uint skipped;         /* due sessions that could not be begun */
     atomic_uint slowest_ms;      /* the longest from connecting to the answer of a short session */
     atomic_int error;            /* the errno of the last failure; 0: none */
 };

@@ -118,7 +118,7 @@ void resources_begin_test(char *directory, size_t size)
     char reports[128];
 
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    do /* a failed test with the same pid has left a directory */
+    do /* left by a failed test with the same pid */
         snprintf(directory, size, "%s/%d.%d", base, (int)getpid(), number++);
     while (mkdir(directory, 0755) == -1 && errno == EEXIST);
     ck_assert_int_eq(chmod(directory, 0755), 0);
@@ -167,16 +167,16 @@ union address {
     struct sockaddr_in6 in6;
 };
 
-/* A bound socket that does not listen, or -1. The bind has no SO_REUSEADDR, so that it fails where
- * another program has the port, as a reservation too; the option then lets the daemon bind the port
- * beside the reservation. */
+/* A bound socket without listen(), or -1. The bind has no SO_REUSEADDR, so fails where another
+ * program has the port, as a reservation too; the option then lets the daemon bind the port beside
+ * the reservation. */
 static int reserve_port(in_port_t port)
 {
     static const int on = 1, off = 0;
     union address address = { .in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) } };
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd == -1) { /* a kernel without IPv6; the port lies at the same place */
+    if (fd == -1) { /* a kernel without IPv6; the port has the same offset */
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         address.any.sa_family = AF_INET;
     } else {

@@ -43,7 +43,7 @@ void service_manager_go(struct service_manager *manager);
 
 /* Fills the socket's queue: nobody can send until the messages are taken, unseen by the test. */
 void service_manager_fill(struct service_manager *manager);
-/* Answers the barrier that was kept, and from now on all. */
+/* Answers the kept barrier, and from now on all. */
 void service_manager_answer(struct service_manager *manager);
 
 /* The next message, which is the main process's, and whole. Barriers are passed over. */

@@ -16,7 +16,7 @@
 #define MAP_KILLS 10000
 #define SEEDS 100
 #define SEED_RUNS 10
-#define TIMEOUT_S 3600 /* waits have deadlines of their own; a loaded machine is slow */
+#define TIMEOUT_S 3600 /* waits have deadlines; a loaded machine is slow */
 
 START_TEST(kills)
 {

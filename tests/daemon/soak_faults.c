@@ -49,7 +49,7 @@ struct faults {
     int unread;  /* the end of a pipe */
 };
 
-static int unread_end = -1; /* the test's descriptor of the pipe that becomes standard error */
+static int unread_end = -1; /* the test's descriptor of the pipe for standard error */
 
 /* In the child, after closing the test's descriptors. */
 static void lend_full_pipe(void)

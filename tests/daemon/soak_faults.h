@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers broken while clients come without a pause and a reload passes: nobody waits for them, and
- * the daemon ends in time. */
+/* Workers broken while clients come without a pause and a reload passes: no client waits, and the
+ * daemon ends in time. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Clients counting their own sessions. A client counts from the reply of the protocol until before
- * its close, or until it sees the worker's death: all within the daemon's own time of counting. */
+ * its close, or the sight of the worker's death: all within the daemon's own time of counting. */
 #include "daemon/soak_limits.h"
 
 #include "daemon/client.h"
@@ -192,7 +192,7 @@ static bool gets_in(const struct crowd *crowd, int *fd)
     return false;
 }
 
-/* All have gone: as many as the limit allows are let in again, and no more. */
+/* Clients have gone: as many as the limit allows are let in again, and no more. */
 static void check_room(struct crowd *crowd)
 {
     int *fds = calloc(crowd->plan->most, sizeof(*fds)), other;

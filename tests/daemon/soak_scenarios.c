@@ -170,7 +170,7 @@ void soak_kills(const struct soak_mode *way, unsigned n)
         sessions[i] = open_session(soak);
     for (unsigned i = 0; i < n; i++) {
         kill_one(soak, sessions, &all);
-        if (i % 3 == 0) /* the other kills come while the last worker is being replaced */
+        if (i % 3 == 0) /* the next kills come while the last worker is being replaced */
             load_clients_wait(&soak->load, 10);
     }
     for (int i = 0; i < SESSIONS; i++)
@@ -178,7 +178,7 @@ void soak_kills(const struct soak_mode *way, unsigned n)
     end_soak(soak, "kills", n, &all);
 }
 
-/* Whether one of the workers takes a new session. */
+/* Whether a worker takes a new session. */
 static bool is_served_by(struct soak *soak, const pid_t workers[WORKERS])
 {
     int client = open_session(soak);

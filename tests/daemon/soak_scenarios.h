@@ -23,8 +23,8 @@ void soak_reloads(const struct soak_mode *way, unsigned n);
 /* Reloads in quick succession, while workers of any generation are killed: only the victims'
  * sessions end, and one whole generation is left. */
 void soak_kills_in_reloads(const struct soak_mode *way, unsigned n);
-/* The binary is changed, there and back and there again, with sessions open: they finish on their
- * old worker, nobody is refused or reset, and no process and no descriptor is left. */
+/* The binary is changed, there and back and there again, with sessions open: all finish on the old
+ * worker, no client is refused or reset, and no process and no descriptor is left. */
 void soak_upgrades(const struct soak_mode *way, unsigned n);
 /* Reloads of a broken configuration: nothing changes. */
 void soak_broken_reloads(const struct soak_mode *way, unsigned n);

@@ -49,7 +49,7 @@ struct run {
     unsigned most_processes;
     unsigned reloads;
     int64_t ms; /* the latest part under load has lasted */
-    int asker;  /* the client of the latest reload, awaiting its reply; -1: none */
+    int asker;  /* the client of the latest reload, awaiting a reply; -1: none */
 };
 
 static void configure_daemon(const struct run *run, unsigned i)

@@ -8,7 +8,7 @@
 struct soak_transitions_plan {
     unsigned reloads;
     unsigned rate;   /* new sessions a second */
-    unsigned long_n; /* long sessions; each lasts for the time of 100 reloads */
+    unsigned long_n; /* long sessions, with the time of 100 reloads each */
     int way;         /* way of accepting: 0 to 2, or -1: all in turn */
 };
 

@@ -161,7 +161,7 @@ static unsigned long processor_ticks(pid_t pid)
     return user + system;
 }
 
-/* A suspension costs no time of the processor: it waits. */
+/* A suspension costs no time of the processor. */
 START_TEST(suspension_does_not_spin)
 {
     struct daemon *daemon = daemon_create(1);

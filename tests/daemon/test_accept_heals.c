@@ -122,7 +122,7 @@ START_TEST(a_forged_owner_harms_nobody)
     daemon_wait_log(daemon, "gracefully shutting down");
     for (int i = 0; i < WORKERS; i++)
         daemon_wait_log(daemon, "exited with code 0");
-    forge_owner(daemon); /* the owner that was forged last may have been mended already */
+    forge_owner(daemon); /* the latest forged owner may have been mended already */
     WAIT_FOR(daemon_count_log(daemon, MENDED) == 2);
     daemon_finish(daemon);
 }
@@ -184,7 +184,7 @@ static int open_again(const struct daemon *daemon, int port)
     return client;
 }
 
-/* Waits until new clients see that a listener was shut down. */
+/* Waits until new clients see the shutdown of a listener. */
 static void spoil(struct daemon *daemon, int port, const char *letter)
 {
     int client = open_again(daemon, port);

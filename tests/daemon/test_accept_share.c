@@ -37,7 +37,7 @@ static const struct way ways[] = {
 };
 
 #define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
-/* The mutex, none, and reuseport: of each the first, without multi_accept. */
+/* The mutex, none, and reuseport: the first case of each without multi_accept. */
 #define BASIC 3
 #define BASIC_WAY (ways[2 * _i])
 
@@ -159,8 +159,8 @@ START_TEST(a_burst_is_spread)
 }
 END_TEST
 
-/* Opens clients besides the open ones, again if a worker got no processor meanwhile: on a busy
- * machine it is left out. */
+/* Opens clients besides the open ones, again if a worker got no processor meanwhile: busy machines
+ * leave workers out. */
 static void open_evenly(struct daemon *daemon, int *clients, int n)
 {
     int64_t before = find_spread(daemon).all;

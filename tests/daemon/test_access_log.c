@@ -289,7 +289,7 @@ START_TEST(an_upgrade_goes_on)
 }
 END_TEST
 
-/* Counts descriptors of a process that lead below the directory. */
+/* Counts a process's descriptors of files below the directory. */
 static unsigned count_open(pid_t pid, const char *below)
 {
     unsigned n = 0;

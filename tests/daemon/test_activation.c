@@ -119,7 +119,7 @@ START_TEST(a_path_is_the_managers)
 }
 END_TEST
 
-/* Several sockets with the same name, on different addresses. */
+/* Several sockets of one name, on different addresses. */
 START_TEST(a_name_may_stand_for_several)
 {
     struct daemon *daemon = daemon_create(2);
@@ -314,7 +314,7 @@ START_TEST(mistakes_are_named)
 }
 END_TEST
 
-/* A check is made by a process that is passed nothing. */
+/* The process of a check is passed nothing. */
 START_TEST(a_check_only_warns)
 {
     struct daemon *daemon = daemon_create(0);

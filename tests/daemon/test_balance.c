@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* conf/balance.conf unchanged, except for its ports and the places of its logs: the servers
- * take turns, no client misses a removed or drained server, and without any of them the backup
- * serves. */
+/* conf/balance.conf unchanged, except for ports and places of logs: the servers take turns, no
+ * client misses a removed or drained server, and without servers the backup serves. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"

@@ -122,7 +122,7 @@ START_TEST(nobody_waits_for_a_socket_that_is_passed)
 }
 END_TEST
 
-/* Whether a process has a file of that name open. */
+/* Whether a process has a file of the name open. */
 static bool has_open(pid_t pid, const char *name)
 {
     char link[16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files of the running daemon that somebody else deletes or replaces, as a cleaner of temporary
- * directories does: the pid file, its lock, the control socket, the list of workers, and the paths
- * of unix sockets. The next reload makes them again. */
+/* Files of the running daemon, deleted or replaced from outside, as by a cleaner of temporary
+ * directories: the pid file, its lock, the control socket, the list of workers, and the paths of
+ * unix sockets. The next reload makes them again. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
@@ -244,7 +244,7 @@ START_TEST(a_path_that_is_anothers)
     close(client);
     ck_assert(daemon_has(daemon, "socket"));
     daemon_stop(daemon, SIGTERM);
-    ck_assert(daemon_has(daemon, "socket")); /* the file of another daemon is not ours to remove */
+    ck_assert(daemon_has(daemon, "socket")); /* another daemon's file is not ours to remove */
     if (other != -1)
         close(other);
     delete_file(daemon, "socket");

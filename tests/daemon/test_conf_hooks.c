@@ -68,7 +68,7 @@ START_TEST(a_reload_changes_what_is_in_force)
 }
 END_TEST
 
-/* A mistake, an unavailable address, workers that cannot start. */
+/* A mistake, an unavailable address, workers failing at the start. */
 START_TEST(a_reload_that_fails_changes_nothing)
 {
     static const struct {
@@ -143,7 +143,7 @@ START_TEST(a_single_process_tells_too)
 }
 END_TEST
 
-/* Each master reports for itself: the newer master, and the ending one. */
+/* The newer master and the ending one report separately. */
 START_TEST(both_masters_of_an_upgrade_tell)
 {
     struct daemon *daemon = daemon_create(1);

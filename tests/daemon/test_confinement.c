@@ -284,7 +284,7 @@ static void set_zone(void)
     setenv("TZDIR", zones, 1);
 }
 
-/* A file of the oldest of the formats that tzfile(5) describes. */
+/* A file in the oldest format of tzfile(5). */
 static void write_zone(struct daemon *daemon)
 {
     static const char text[] = "TZif\0" /* 15 bytes for later use */

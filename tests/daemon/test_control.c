@@ -221,7 +221,7 @@ START_TEST(reload_fails)
 }
 END_TEST
 
-/* A reload that a signal asked for is shown too. */
+/* A reload by a signal is shown too. */
 START_TEST(result_of_a_signal)
 {
     struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);

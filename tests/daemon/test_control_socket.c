@@ -384,7 +384,7 @@ START_TEST(clients_that_go)
         client_send(client, last[i % 5]);
         close(client);
     }
-    /* the reloads have merged into at least one, and complete */
+    /* the reloads have merged into at least one complete reload */
     WAIT_FOR(strcmp(control_text(control_ask(daemon, "status"), "state"), "running") == 0 &&
              proc_child_n(daemon->pid) == 1);
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);

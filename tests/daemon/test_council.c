@@ -197,7 +197,7 @@ START_TEST(old_and_new_workers_know_each_other)
                    (i == 1 && members[1].id == members[0].id)) &&
                close(members[i].fd) == 0);
     WAIT_FOR(council_known_by(&members[0]) == 3);
-    for (unsigned i = 0; i < 2; i++) /* a worker speaks to its latest client, of the search too */
+    for (unsigned i = 0; i < 2; i++) /* a worker speaks to the latest client, of the search too */
         WAIT_FOR(council_known_by(&old[i]) == 3);
     council_say(&members[0], "all hello\n");
     for (unsigned i = 0; i < 2; i++)

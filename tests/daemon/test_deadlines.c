@@ -74,7 +74,7 @@ START_TEST(graceful_end)
 }
 END_TEST
 
-/* A worker hanging in its stop has released its listeners, and its channel still exists. */
+/* A worker hanging in worker_stop has released all listeners, and still has a channel. */
 START_TEST(a_worker_that_hangs_as_it_stops)
 {
     struct daemon *daemon = daemon_create(1);

@@ -201,7 +201,7 @@ START_TEST(fork_makes_no_second_worker)
 }
 END_TEST
 
-/* A daemon whose standard error leads nowhere, as in the background. */
+/* A daemon with a standard error to nowhere, as in the background. */
 static struct daemon *start_unheard(const char *logs)
 {
     struct daemon *daemon = daemon_create(1);

@@ -208,7 +208,7 @@ START_TEST(a_build_without_the_lines_says_so)
 }
 END_TEST
 
-/* A name without an address is a mistake with its place. */
+/* A name without an address is a mistake with a place. */
 START_TEST(an_unknown_name_is_a_mistake)
 {
     struct daemon *daemon = daemon_create(1);

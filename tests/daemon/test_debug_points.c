@@ -15,8 +15,8 @@
 
 static const char *const sandboxes[] = { "on", "strict" };
 
-/* A daemon whose workers can damage the accept mutex; a worker does, and may stop or end before its
- * answer has left. */
+/* A daemon with workers able to damage the accept mutex; a worker does, and may stop or end before
+ * the answer has left. */
 static struct daemon *start_damaged(const char *directive, const char *sandbox)
 {
     struct daemon *daemon = daemon_start_new(1,

@@ -46,7 +46,7 @@ static unsigned count_text(const char *all, const char *text)
     return n;
 }
 
-/* Mistakes that each user knows; there are a file "file", a directory "directory" and a socket
+/* Mistakes visible to each user; there are a file "file", a directory "directory" and a socket
  * "socket". The text is behind "pid forkbeard.pid;" and "error_log error.log notice;", in line 3
  * on. */
 static const struct {
@@ -179,7 +179,7 @@ START_TEST(a_pid_file_needs_its_lock)
 }
 END_TEST
 
-/* Users other than root cannot know root's rights. */
+/* Only root can know root's rights. */
 START_TEST(missing_rights_are_a_warning)
 {
     struct daemon *daemon = daemon_create(1);

@@ -95,8 +95,8 @@ static void finish(struct daemon *daemon)
     daemon_finish(daemon);
 }
 
-/* Receives to the end and closes: so many bytes of one letter, which is returned; 0: of several, or
- * the connection was reset. */
+/* Receives to the end and closes: the expected number of bytes of one letter, which is returned; 0:
+ * of several, or the connection was reset. */
 static char receive_all(int client, size_t *n)
 {
     static char block[65536];

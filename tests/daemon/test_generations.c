@@ -18,7 +18,7 @@
     "server { listen unix:$D/socket; echo; } }\n"
 #define HANGS HANGS_FOR("2s")
 
-/* From now on no worker becomes ready, or each does. */
+/* From now on no worker becomes ready, or every worker. */
 static void open_hanging(struct daemon *daemon, bool late)
 {
     char path[128];

@@ -25,7 +25,7 @@
 
 static int servers[SERVERS];
 
-/* $0 is where clients come, $1 where servers serve, $2 where they are checked. */
+/* $0 is for clients, $1 for servers, $2 for checks of servers. */
 #define CONFIGURATION                                                                              \
     "worker_processes 3; events { }"                                                               \
     "stream { %s"                                                                                  \
@@ -94,7 +94,7 @@ static void reload(struct daemon *daemon)
     WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
 }
 
-/* The number of the server that a session came to, or '-'. */
+/* The number of the server of a session, or '-'. */
 static char serve(const struct daemon *daemon)
 {
     const char *text = client_read_all(client_open(daemon->ports[0]));

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers in an attacker's hands, who know nothing of the daemon, and what no other program tests.
- * Paths are from tests/:
+/* Workers in an attacker's hands, without knowledge of the daemon, and all attacks without another
+ * test. Paths are from tests/:
  *
  *     what a worker tries                       held by
  *     ------------------------------------------------------------------------------------------
- *     to write into modules, which the master   daemon/test_hostile no_memory_of_others_is_in_reach
- *     runs when it unloads them
- *     to choose sizes, counts and offsets that  daemon/test_shared_memory, fuzz/fuzz_shared,
- *     the master follows                        shm/test_metrics
+ *     to write into modules, code run by the    daemon/test_hostile no_memory_of_others_is_in_reach
+ *     master when unloading
+ *     to choose sizes, counts and offsets for   daemon/test_shared_memory, fuzz/fuzz_shared,
+ *     the master                                shm/test_metrics
  *     to forge the number of slots, serials,    daemon/test_shared_memory
  *     pids, sides, and heartbeats of others
  *     to cut shared memory short, to seal it    shm/test_zone_seals
  *     to be waited for: a socket that lingers   daemon/test_channel
  *     to flood the channel and the log          daemon/test_channel, fuzz/fuzz_channel_master
- *     to attack others by messages              fuzz/fuzz_channel_worker
+ *     to attack workers by messages             fuzz/fuzz_channel_worker
  *     to keep the accept mutex, or forge its    daemon/test_accept_heals,
  *     owner                                     worker/test_accept_mutex
- *     to lie about its load, to ring without    daemon/test_accept_share,
+ *     to lie about load, to ring without        daemon/test_accept_share,
  *     pause                                     worker/test_accept_share
  *     to shut listening sockets down            daemon/test_accept_heals, net/test_listener_mend,
  *                                               worker/test_accept_broken
- *     to connect them, to set their options     daemon/test_hostile_listeners,
+ *     to connect listeners, to set options      daemon/test_hostile_listeners,
  *                                               net/test_listener_mend, net/test_listener_options
- *     to have them wait in accept4()            daemon/test_hostile
+ *     to make siblings wait in accept4()        daemon/test_hostile
  *                                               listeners_that_block_stop_nobody
  *     to take all sessions from servers         upstream/test_zone_lies, fuzz/fuzz_upstream,
  *                                               daemon/test_hostile servers_outlive_the_liar
- *     to damage maps, to keep their locks       shm/test_map_damage, fuzz/fuzz_map
+ *     to damage maps, to keep map locks         shm/test_map_damage, fuzz/fuzz_map
  *     to be obeyed by the control socket        daemon/test_control_peers
  *     to get descriptors of the master          daemon/test_confinement
- *     to cut the log short, to fool its         sandbox/test_sandbox, daemon/test_sandbox,
- *     reopening, to clear its flags             base/test_log_file, daemon/test_log_readers
+ *     to cut the log short, to fool a           sandbox/test_sandbox, daemon/test_sandbox,
+ *     reopening, to clear flags                 base/test_log_file, daemon/test_log_readers
  *     to connect, to make code, to reach        sandbox/test_sandbox, daemon/test_sandbox
  *     siblings
  *     to fork in a callback                     daemon/test_deaths fork_makes_no_second_worker
@@ -76,8 +76,8 @@ static const struct {
     { "strict", "0 descriptors, 0 made writable, 0 made longer\n" },
 };
 
-/* Memory not writable for a worker is out of its reach by other ways too: by a descriptor kept
- * open, by a changed mapping, by a longer mapping of its own page. */
+/* Memory not writable for a worker is out of reach by other ways too: by a descriptor kept open, by
+ * a changed mapping, by a longer mapping of the worker's own page. */
 START_TEST(no_memory_of_others_is_in_reach)
 {
     struct daemon *daemon = daemon_start_new(1,

@@ -20,8 +20,7 @@
 
 static const char *const modes[] = { "on", "strict" };
 
-/* Letters for a worker's attacks: end listeners, connect them, set their options, or several at
- * once. */
+/* Letters for a worker's attacks: end listeners, connect them, set options, or several at once. */
 static const char *const attacks[] = { "l", "c", "p", "pc" };
 
 #define CASES ((int)(2 * 2 * (sizeof(attacks) / sizeof(attacks[0]))))
@@ -83,7 +82,7 @@ static int open_slow(in_port_t port)
     return fd;
 }
 
-/* Clients send, end their half and do not read: close() must not wait for them. */
+/* Clients send, end their half and do not read: close() must not wait. */
 static void have_slow_clients(struct daemon *daemon)
 {
     static char bytes[UNREAD + 1];

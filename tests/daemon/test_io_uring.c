@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `use io_uring` for an operator: where the kernel refuses it another mechanism serves, the strict
- * sandbox refuses it, and clients lose nothing by a reload, a killed worker, or a close. */
+/* `use io_uring` for an operator: where the kernel refuses the ring another mechanism serves, the
+ * strict sandbox refuses the ring, and clients lose nothing by a reload, a killed worker, or a
+ * close. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -23,7 +24,7 @@
 #define ECHO "stream { server { listen 127.0.0.1:$0; echo; } }\n"
 #define MANY (8 * 1024 * 1024)
 
-/* The process and its children get EPERM, as in many containers. */
+/* The process and all children get EPERM, as in many containers. */
 static void refuse_rings(void)
 {
     struct sock_filter code[] = {

@@ -43,7 +43,7 @@ static void become_journaled(void)
     setenv("JOURNAL_STREAM", stream, 1);
 }
 
-/* Processes without the right to make namespaces cannot test this. */
+/* Processes without the right to make namespaces cannot run this test. */
 static bool may_enter(void)
 {
     int status;
@@ -102,7 +102,7 @@ START_TEST(lines_have_fields)
 }
 END_TEST
 
-/* Lines are read from standard error until it is there again. */
+/* Standard error gets the lines until the journal is back. */
 START_TEST(the_journal_restarts)
 {
     int receiver;

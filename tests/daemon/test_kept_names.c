@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Servers that have names, whose servers of names say nothing any more: the addresses of before
- * serve every client, whatever becomes of workers, of the process that asks, of the configuration
- * and of the binary. The test is the server of names. */
+/* Servers with names, after the silence of all servers of names: the old addresses serve every
+ * client, through deaths of workers and of the asking process, and changes of the configuration and
+ * of the binary. The test is the server of names. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/name_server.h"
@@ -125,7 +125,7 @@ static void expect_shown(struct daemon *daemon)
     ck_assert_msg(strstr(daemon->out, "  resolving  ") != NULL, "%s", daemon->out);
 }
 
-/* The process that asks has no listener, and no bell. */
+/* The asking process has no listener, and no bell. */
 static void expect_few_descriptors(struct daemon *daemon)
 {
     pid_t resolver[8], worker[8];
@@ -135,7 +135,7 @@ static void expect_few_descriptors(struct daemon *daemon)
     ck_assert_uint_lt(proc_descriptors(resolver[0]) + 2, proc_descriptors(worker[0]));
 }
 
-/* Reloads; the reply names the addresses that go on. */
+/* Reloads; the reply names the kept addresses. */
 static void reload(struct daemon *daemon)
 {
     int code = daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL);

@@ -48,7 +48,7 @@ static pid_t leave(struct daemon *daemon, pid_t before)
     return left;
 }
 
-/* The left process ends, and its last worker too. */
+/* The left process ends, and the last worker too. */
 static void expect_end(struct daemon *daemon, pid_t left)
 {
     ck_assert_int_eq(proc_wait(left), 0);

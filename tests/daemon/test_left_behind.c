@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers of a killed master process: the next master names them, and ends them at an immediate
+/* Workers of a killed master process: the next master names all, and ends all at an immediate
  * end. */
 #include "daemon/client.h"
 #include "daemon/control.h"
@@ -16,7 +16,7 @@
 #define REUSEPORT "events {} stream { server { listen 127.0.0.1:$0 reuseport; echo; } }\n"
 #define LEFT_MAX 8
 
-/* A daemon with a killed master process, and its leftovers. */
+/* A daemon with a killed master process, and the remains. */
 struct scene {
     struct daemon *daemon;
     pid_t master;

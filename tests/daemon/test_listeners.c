@@ -16,7 +16,7 @@
 /* Descriptors that are no listeners'. */
 #define SPARE_DESCRIPTORS 200u
 #define MANY 3000u
-/* CPU time of a check of so many, which takes 50 ms; with a linear search for each it took 20 s. */
+/* CPU time of a check of all these listeners: 50 ms; with a linear search for each, 20 s. */
 #define CHECK_MS 5000
 
 static void reload_daemon(struct daemon *daemon)
@@ -46,7 +46,7 @@ static void wait_drains(struct daemon *daemon, unsigned n)
 #define NARROW "listen 127.0.0.1:$0"
 #define WIDE "listen $0"
 
-/* Configurations, reloaded one after another while clients come to 127.0.0.1. */
+/* Configurations, reloaded in turn while clients come to 127.0.0.1. */
 static const struct {
     const char *listens;
     unsigned workers;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Readers of the error log that stall, that have gone, or that have not come yet: clients and
- * commands do not wait for them, and lost lines are counted. */
+/* Readers of the error log that stall, have gone, or have not come yet: clients and commands do not
+ * wait, and lost lines are counted. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
@@ -191,7 +191,7 @@ START_TEST(a_fifo_without_a_reader)
 }
 END_TEST
 
-/* Processes say how much they have lost once there is room. */
+/* Processes report their losses once there is room. */
 START_TEST(a_full_disk)
 {
     const char *kind = kinds[_i];

@@ -366,8 +366,8 @@ static unsigned count_open(pid_t parent, const char *path)
     return n;
 }
 
-/* Two processes that let their sessions end, one of them left, and both processes of an upgrade.
- * _i: 1 without a control socket, 2 by the name of one alone. */
+/* Two processes with ending sessions, one of them left, and both processes of an upgrade. _i: 1
+ * without a control socket, 2 with only one of the names. */
 START_TEST(reopening_reaches_all_masters)
 {
     struct daemon *daemon = daemon_start_new(1, "%s" QUIT_ECHO, _i == 1 ? "control off; " : "");

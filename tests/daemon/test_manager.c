@@ -100,7 +100,7 @@ START_TEST(a_manager_that_is_gone_is_one_line)
 }
 END_TEST
 
-/* No message comes even where the configuration asks for it. */
+/* No message comes, even if asked for by the configuration. */
 START_TEST(no_worker_knows_the_manager)
 {
     struct daemon *daemon = daemon_create(1);

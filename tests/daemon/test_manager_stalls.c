@@ -275,7 +275,7 @@ static void a_bad_address_is_one_line(unsigned i)
     daemon_finish(daemon);
 }
 
-/* Parts run abreast, because they wait most of the time. */
+/* Parts run abreast, because all mostly wait. */
 static const struct {
     const char *name;
     void (*run)(unsigned i);

@@ -55,7 +55,7 @@ static void open_mailer(struct daemon *daemon, struct mailer *mailer)
     ck_assert_int_gt(mailer->worker, 0);
 }
 
-/* Opens a connection to the worker (`same`), or to another. */
+/* Opens a connection to the worker (`same`), or elsewhere. */
 static void open_at(struct daemon *daemon, struct mailer *mailer, pid_t worker, bool same)
 {
     for (int64_t until = deadline_ms();;) {
@@ -125,7 +125,7 @@ START_TEST(handled_declined_and_unknown)
 }
 END_TEST
 
-/* A message to a worker dying before its next read. */
+/* A message to a worker dying before the next read. */
 START_TEST(a_dead_worker)
 {
     struct daemon *daemon = start_daemon_under(_i);
@@ -213,8 +213,8 @@ START_TEST(floods_in_both_directions)
 }
 END_TEST
 
-/* A worker that does not read is not sent an unlimited number of messages: a module of API 3 hears
- * that they were declined. */
+/* A worker that does not read gets a limited number of messages: a module of API 3 hears
+ * "declined". */
 START_TEST(a_flood_at_one_that_does_not_read)
 {
     enum { SENDERS = 6 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Modules: a good module serves, and a reload replaces it; a bad module harms nobody. */
+/* Modules: a good module serves, and is replaced by a reload; a bad module does no harm. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -63,7 +63,7 @@ static unsigned count_lines(const char *text, const char *word)
     return n;
 }
 
-/* The one grave line on standard error is the fault's. */
+/* The only grave line on standard error is the fault's. */
 static void check_line(const struct daemon *daemon, size_t i)
 {
     ck_assert_msg(
@@ -223,7 +223,7 @@ START_TEST(a_replaced_module_is_picked_up)
 }
 END_TEST
 
-/* The file is shared, but every generation has its own variables. */
+/* The file is shared, but every generation has separate variables. */
 START_TEST(reloads_leave_nothing_behind)
 {
     struct daemon *daemon = daemon_create(1);
@@ -267,7 +267,7 @@ START_TEST(workers_have_what_a_library_opened_once)
 }
 END_TEST
 
-/* An end of the daemon does not depend on its configuration. */
+/* An end of the daemon does not depend on the configuration. */
 START_TEST(a_broken_configuration_keeps_nobody_from_ending_it)
 {
     static const char *const signals[] = { "stop", "quit" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The examples that connect to servers of their clients' choice, or share state, loaded as modules,
- * with their real clients. A program that is not installed is left out, with a line. */
+/* The examples with connections to servers of the clients' choice, or with shared state, loaded as
+ * modules, with their real clients. Programs that are not installed are left out, with a line. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 
@@ -65,7 +65,7 @@ END_TEST
 
 /* Chat */
 
-/* Enters the first client, whose worker then knows the two others. */
+/* Enters the first client; the worker then knows the two others. */
 static void enter_first(int client)
 {
     char text[] = "- ann\n- worker 1 of 3, which knows of 0 others\n";

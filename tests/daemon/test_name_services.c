@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Name services that hang: a worker is replaced all the same, the master does not wait, and a
- * reload in need of an answer fails without it. */
+ * reload in need of an answer fails. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/fault_plan.h"

@@ -152,7 +152,7 @@ START_TEST(workers_that_all_crash_give_way)
 }
 END_TEST
 
-/* Sessions that crashed workers have had, as the master says. */
+/* Sessions of crashed workers, by the master's count. */
 static unsigned count_lost(struct daemon *daemon)
 {
     static const char crash[] = " of protocol \"trouble\", ";
@@ -163,8 +163,8 @@ static unsigned count_lost(struct daemon *daemon)
     return n;
 }
 
-/* Sessions that stay in old workers, and clients who come all the time: a crashing worker loses
- * only its own sessions. */
+/* Sessions in old workers, and clients coming all the time: a crashing worker loses only its own
+ * sessions. */
 START_TEST(clients_of_others_are_served)
 {
     unsigned descriptors;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The built-in protocols as clients see them, under every event mechanism. */
+/* The built-in protocols as seen by clients, under every event mechanism. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/mechanisms.h"

@@ -91,7 +91,7 @@ static bool say(const struct proxied *proxied, struct mover *mover, uint64_t tot
     return true;
 }
 
-/* Receives the available bytes, and compares them; false: none now. */
+/* Receives the available bytes, and compares; false: none now. */
 static bool hear(const struct proxied *proxied, struct mover *mover)
 {
     static uint8_t buffer[PERIOD];
@@ -198,8 +198,8 @@ static bool is_gone(const struct proxied *proxied, struct mover *mover)
     return recv(mover->fd, &byte, 1, MSG_DONTWAIT) == 0 || (errno != EAGAIN && errno != EINTR);
 }
 
-/* The time holds for sessions that stand still in the midst of much, and for silent ones; the
- * server is told, too. */
+/* The time holds for sessions at a standstill in the midst of much, and for silent ones; the server
+ * is told, too. */
 START_TEST(no_longer_than_the_worker_s_time)
 {
     struct proxied proxied;
@@ -223,7 +223,7 @@ START_TEST(no_longer_than_the_worker_s_time)
 }
 END_TEST
 
-/* Sessions go on with their current server, under any newer configuration. */
+/* Sessions go on with the current server, under any newer configuration. */
 START_TEST(a_reload_leaves_sessions_where_they_are)
 {
     struct proxied proxied;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Kills, stops and starts one of three servers while clients come without a pause. No client may
- * notice, except the clients of a server that died after the connect: their bytes cannot be taken
+ * notice, except the clients of a server killed after the connect: their bytes cannot be taken
  * back. The access log names these clients. */
 #include "daemon/backends.h"
 #include "daemon/client.h"
@@ -158,8 +158,8 @@ static void continue_victim(struct load_test *test)
     load_clients_wait(&test->load, 100);
 }
 
-/* Connections made by the kernel for the stopped server, up to the length of its queue, are no
- * failures: their sessions wait. */
+/* Connections made by the kernel for the stopped server, up to the length of the queue, are no
+ * failures: the sessions wait. */
 START_TEST(a_server_is_stopped)
 {
     struct load_test test;

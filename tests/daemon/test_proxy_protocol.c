@@ -91,7 +91,7 @@ START_TEST(a_reload_begins_and_ends_it)
             client_send(clients[i], "PROXY UNKN");
         else
             client_echo(clients[i], LINE);
-        proc_server_of(daemon->pid, clients[i]); /* has accepted it before the next reload */
+        proc_server_of(daemon->pid, clients[i]); /* accepted before the next reload */
     }
     client_send(clients[1], "OWN\r\nhello"); /* in a worker that drains */
     client_expect(clients[1], "hello");

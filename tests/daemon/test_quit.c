@@ -198,7 +198,7 @@ START_TEST(without_a_control_socket)
 }
 END_TEST
 
-/* SIGHUP would reload what serves. _i: there can be no control socket. */
+/* SIGHUP would reload the serving process. _i: there can be no control socket. */
 START_TEST(resume_is_no_reload)
 {
     static const char *const first[] = { "", "master_process off; " };

@@ -71,7 +71,7 @@ START_TEST(the_longest_idle_gives_way)
         ping(clients[i]);
         ping(used);
     }
-    if (strstr(shortages[_i].main, "worker_processes") == NULL) /* else that worker had room */
+    if (strstr(shortages[_i].main, "worker_processes") == NULL) /* no room in that worker */
         client_expect_gone(clients[0]);
     ck_assert(client_is_quiet(clients[CLIENTS - 1]));
     ping(clients[CLIENTS - 1]);
@@ -188,7 +188,7 @@ static bool find_room(int way)
                 "stream { server { listen 127.0.0.1:$0 %s; resp; } }",
         ways[way].events, ways[way].parameter);
     daemon_start(daemon);
-    WAIT_FOR(all_accept(daemon)); /* no room is left at a worker that has not begun */
+    WAIT_FOR(all_accept(daemon)); /* no room is left at a worker before its begin */
     found = open_clients(daemon, clients, WORKERS * ROOM);
     from = count_reclaimed(daemon);
     ck_assert_int_eq(kill(proc_server_of(daemon->pid, clients[WORKERS * ROOM - 1]), SIGKILL), 0);

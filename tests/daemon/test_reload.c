@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A reload is a transaction: it takes effect as a whole or changes nothing, and nobody loses a
- * connection by it. */
+/* A reload is a transaction: as a whole or without any change, and without the loss of a
+ * connection. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/load_clients.h"
@@ -330,7 +330,7 @@ START_TEST(storm)
     }
     WAIT_FOR(is_replaced(daemon, &before, 2));
     load_clients_stop(load);
-    /* the last reload is over when each start of a worker but two has its end */
+    /* the last reload is over when all started workers but two have ended */
     WAIT_FOR(daemon_count_log(daemon, "start worker process") ==
                  daemon_count_log(daemon, "exited with code 0") + 2 &&
              proc_child_n(daemon->pid) == 2);

@@ -32,7 +32,7 @@ struct fault_run {
     char names[NAMES_MAX];
 };
 
-/* The names in the directory except the harness's, in their order. */
+/* The sorted names in the directory, except the harness's. */
 static void list_names(const struct daemon *daemon, char names[NAMES_MAX])
 {
     struct dirent **entries;

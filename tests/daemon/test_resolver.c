@@ -48,7 +48,7 @@ static void answer_nothing(const struct name_server *server, uint8_t code)
     name_server_send(server, &reply, code);
 }
 
-/* Answers both questions for addresses, in whichever order they come. */
+/* Answers both questions for addresses, in any order. */
 static void answer_both(const struct name_server *server)
 {
     for (int i = 0; i < 2; i++) {
@@ -308,7 +308,7 @@ START_TEST(servers_fail)
 }
 END_TEST
 
-/* Askers that go, or do not want to know any more. */
+/* Askers that go, or lose interest. */
 START_TEST(askers_go)
 {
     struct name_server server = name_server_start();

@@ -108,7 +108,7 @@ static const struct {
     { "echo 'a'b~", "-ERR Protocol error: unbalanced quotes in request~", true },
 };
 
-/* A copy with its lines' ends; the text is given back. */
+/* A copy with ends of lines; the text is given back. */
 static char *with_lines(const char *text)
 {
     char *out = malloc(2 * strlen(text) + 1), *p = out;
@@ -196,7 +196,7 @@ END_TEST
 #define CLIENTS 8
 #define TIMES 200
 
-/* Increments that all workers make at once are all counted. */
+/* Simultaneous increments by all workers are all counted. */
 START_TEST(counts_over_workers)
 {
     struct daemon *daemon = start_daemon("worker_processes 3;");

@@ -180,7 +180,7 @@ static void check_all(struct daemon *daemon, const char *const (*answers)[2])
     }
 }
 
-/* A protocol's needs are open to it, and nothing else. */
+/* A protocol's needs are granted, and nothing else. */
 START_TEST(needs)
 {
     static const char *const answers[][2] = { { "program", "0" }, { "code", "0" },

@@ -134,7 +134,7 @@ static bool is_summed_up(struct daemon *daemon)
     return count_lines(daemon, "a.log", "were suppressed in the last ") > 0;
 }
 
-/* A flood is summed up in the log of its lines. */
+/* A flood is summed up in the log of the lines. */
 START_TEST(a_flood_is_summed_up_in_its_log)
 {
     struct daemon *daemon = daemon_create(2);
@@ -176,7 +176,7 @@ START_TEST(syslog_of_a_server)
 }
 END_TEST
 
-/* All destinations of the main log get equal lines, up to their level. */
+/* Equal lines go to all destinations of the main log, up to their level. */
 START_TEST(destinations_get_the_same_lines)
 {
     struct daemon *daemon = daemon_create(2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A worker in an attacker's hands, without a sandbox, and the memory shared with the master and the
- * other workers: it can write little of the memory, and nothing that anybody acts on. */
+ * other workers: the worker can write little of the memory, and nothing with effects elsewhere. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"

@@ -189,7 +189,7 @@ static void take_terminal(void)
         _exit(123);
 }
 
-/* The daemon in the foreground of a terminal that is resized. */
+/* The daemon in the foreground of a resized terminal. */
 START_TEST(winch_of_a_terminal)
 {
     struct daemon *daemon = daemon_create(2);
@@ -263,7 +263,7 @@ START_TEST(killed_master)
 }
 END_TEST
 
-/* Signals come whenever they like: behind the pid file at once. */
+/* Signals come at any time: behind the pid file at once. */
 START_TEST(end_just_after_the_start)
 {
     struct daemon *daemon = daemon_create(2);

@@ -24,7 +24,7 @@ static bool is_about(const struct name_reply *reply, const char *question)
     return memcmp(reply->bytes + 12, question, strlen(question) + 1) == 0;
 }
 
-/* Unanswered questions without waiting clients leave the room to others. */
+/* Unanswered questions without waiting clients leave room for the rest. */
 START_TEST(silent_names_block_nobody)
 {
     struct name_server server = name_server_start();
@@ -41,7 +41,7 @@ START_TEST(silent_names_block_nobody)
     for (int i = 0; i < 300; i++)
         client_expect(client, "timed out \n");
     client_send(client, "A asked.test\n");
-    do /* a slow worker has sent some of the others again */
+    do /* a slow worker has repeated some questions */
         name_server_take(&server, &reply);
     while (!is_about(&reply, "\5asked\4test"));
     name_reply_add_a(&reply, 60, 1);

@@ -372,7 +372,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_log_names_what_starts, 0, 2);
     tcase_add_test(tcase, background_lets_go);
     tcase_add_loop_test(tcase, inherited_signals_are_reset, 0, 2);
-    if (!is_wrapped()) { /* valgrind needs its own descriptors, and changes the title in /proc */
+    if (!is_wrapped()) { /* valgrind needs descriptors, and changes the title in /proc */
         tcase_add_test(tcase, closed_descriptors);
         tcase_add_test(tcase, titles);
     }

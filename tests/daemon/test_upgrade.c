@@ -221,7 +221,7 @@ static bool has_open(pid_t pid, const char *name)
     return false;
 }
 
-/* The new one's pid file, lock and control socket lie elsewhere. */
+/* Pid file, lock and control socket of the new process lie elsewhere. */
 START_TEST(other_names)
 {
     struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
@@ -234,7 +234,7 @@ START_TEST(other_names)
     daemon_wait_log(daemon, "serves: the upgrade is complete when");
     ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.oldbin"), daemon->pid);
     ck_assert(!daemon_has(daemon, "forkbeard.pid") && !daemon_has(daemon, "forkbeard.sock"));
-    /* each process names the other's control socket */
+    /* the processes name each other's control socket */
     ck_assert_int_eq(daemon_run(daemon, "upgrade", "status", "-c", "forkbeard.conf", NULL), 0);
     ck_assert_ptr_nonnull(strstr(daemon->out, "new binary: forkbeard "));
     ck_assert_ptr_nonnull(strstr(daemon->out, "old binary: forkbeard "));

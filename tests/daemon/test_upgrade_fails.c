@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Upgrades that fail, are refused, or are asked for and answered. */
+/* Upgrades that fail or are refused, and the replies. */
 #include "base/compiler.h"
 #include "daemon/client.h"
 #include "daemon/daemon.h"
@@ -73,7 +73,7 @@ static const struct {
     { "exit 3", "exited with code 3 and has told no reason, see what \"" },
 };
 
-/* The old one goes on, and a later try succeeds. */
+/* The old process goes on, and a later try succeeds. */
 START_TEST(a_broken_binary)
 {
     struct daemon *daemon = start_copy(UPGRADE_ECHO("worker_start_timeout 2s;"));

@@ -162,8 +162,8 @@ START_TEST(a_worker_is_killed)
 }
 END_TEST
 
-/* A master process is killed: its workers, still ending their sessions, have gone for the workers
- * of the second master, and the other way round. */
+/* A master process is killed: the workers, still with sessions, are gone for the workers of the
+ * second master, and the other way round. */
 START_TEST(a_master_is_killed)
 {
     struct member members[BOTH];

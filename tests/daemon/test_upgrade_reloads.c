@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A reload in one of two master processes, and its remains when the second process has gone. */
+/* A reload in one of two master processes, and the remains after the second process's end. */
 #include "daemon/client.h"
 #include "daemon/upgrade.h"
 

@@ -21,7 +21,7 @@ static int verb(struct daemon *daemon, const char *word)
     return daemon_run(daemon, "upgrade", word, "-c", "forkbeard.conf", NULL);
 }
 
-/* Whether the output has this text, where %d is a pid. */
+/* Whether the output has the text, where %d is a pid. */
 static void check_out(const char *out, const char *format, pid_t pid)
 {
     char text[256];
@@ -195,7 +195,7 @@ START_TEST(back_with_a_session)
     check_out(daemon->err, "process %d, serves alone", daemon->pid);
     check_out(daemon->err, "process %d, still has 1 session", new);
     for (int i = 0; i < 4; i++)
-        upgrade_echo_once(daemon); /* by workers that the old master has started again */
+        upgrade_echo_once(daemon); /* by workers started again by the old master */
     client_echo(session, "goes on");
     close(session);
     upgrade_wait_rollback(daemon);
@@ -263,7 +263,7 @@ START_TEST(back_before_it_serves)
 }
 END_TEST
 
-/* A master is stopped: the verb says who does not reply. */
+/* A master is stopped: the verb names the silent master. */
 START_TEST(a_master_that_is_stopped)
 {
     struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));

@@ -34,7 +34,7 @@ static int set_state(struct daemon *daemon, const char *state, const char *host)
     return daemon_run(daemon, "-c", "forkbeard.conf", "upstream", "u", state, server, NULL);
 }
 
-/* The numbers of the servers that serve sessions; '-': sessions are refused. */
+/* The numbers of the servers with sessions; '-': sessions are refused. */
 static const char *serving(const struct daemon *daemon)
 {
     static char digits[8];
@@ -83,7 +83,7 @@ START_TEST(states_are_heeded_by_all_workers)
 }
 END_TEST
 
-/* The servers are checked at a port where nobody listens. */
+/* The servers are checked at a closed port. */
 START_TEST(up_overrules_health_checks)
 {
     struct daemon *daemon =
@@ -214,7 +214,7 @@ static bool are_dropped(struct daemon *daemon)
     return n == LEAVING && others > 0;
 }
 
-/* The workers of before a reload hear of it, too. */
+/* The workers of before a reload hear of the command, too. */
 START_TEST(a_server_that_is_down_loses_its_sessions)
 {
     struct daemon *daemon = daemon_start_new(2,

@@ -48,7 +48,7 @@ static void answer(const struct name_server *server, uint8_t last)
     name_server_send(server, &reply, 0);
 }
 
-/* Answers what was asked meanwhile; whether the log has the text. */
+/* Answers the questions of the meantime; whether the log has the text. */
 static bool has_logged(struct daemon *daemon, const struct name_server *server, const char *text)
 {
     if (!name_server_is_quiet(server))
@@ -166,7 +166,7 @@ START_TEST(lies_are_told_and_overcome)
 }
 END_TEST
 
-/* Answers that the name is an alias of the letter's name. */
+/* Answers: the name is an alias of the letter's name. */
 static void send_alias(const struct name_server *server, char letter)
 {
     const uint8_t alias[] = { 1, (uint8_t)letter, 4, 't', 'e', 's', 't', 0 };

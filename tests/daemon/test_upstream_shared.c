@@ -80,7 +80,7 @@ static void avoid_the_second(struct shared_test *test)
     WAIT_FOR(proc_child_n(test->daemon->pid) == WORKERS); /* no worker drains any more */
     ck_assert_uint_eq(proc_children(test->daemon->pid, workers, WORKERS), WORKERS);
     for (int i = 0; i < WORKERS; i++) {
-        WAIT_FOR(proc_state(workers[i]) == 'S'); /* it holds no lock */
+        WAIT_FOR(proc_state(workers[i]) == 'S'); /* no lock is held */
         proc_freeze(workers[i]);
         for (int j = 0; j < 2 * BACKENDS; j++) {
             char server = open_client(test);
@@ -109,7 +109,7 @@ START_TEST(a_failure_is_known_to_all_workers)
 }
 END_TEST
 
-/* _i: with so many failures it is not chosen for a while. */
+/* _i: failures until the server is not chosen for a while. */
 START_TEST(a_server_has_its_max_fails)
 {
     struct shared_test test;
@@ -134,7 +134,7 @@ END_TEST
 
 /* ---- Sessions that run ---- */
 
-/* Begins sessions until no server may have another; how many. */
+/* Begins sessions until all servers are full; their number. */
 static unsigned fill(struct shared_test *test)
 {
     unsigned n = 0;

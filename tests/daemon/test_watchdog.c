@@ -141,7 +141,7 @@ START_TEST(neither_waiting_nor_a_job_is_being_stuck)
 }
 END_TEST
 
-static const char *const letters[] = { "n", "l" }; /* that nap in a callback */
+static const char *const letters[] = { "n", "l" }; /* workers nap in a callback */
 
 static struct json_value ask_worker(struct daemon *daemon)
 {

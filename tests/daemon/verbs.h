@@ -16,7 +16,7 @@ struct verb {
     const char *clients;  /* new ones: see verbs_are() */
     const char *sessions; /* "kept", "closed" or "none" */
     const char *most;     /* directives and times, added up by " and " */
-    const char *back;     /* what to type, or "nothing to take back" */
+    const char *back;     /* command to type, or "nothing to take back" */
 };
 
 struct scene {
@@ -39,7 +39,7 @@ bool verbs_are(const char *cell, const char *word);
 void verbs_run(struct scene *scene, const char *command, int code);
 /* Whether what is typed begins with this. */
 bool verbs_types(const struct scene *scene, const char *text);
-/* Types it: a command, or a signal to the process. */
+/* Types the verb: a command, or a signal to the process. */
 void verbs_type(struct scene *scene, pid_t pid);
 /* A session that echoes, with any worker. */
 int verbs_open_session(const struct daemon *daemon);
@@ -49,7 +49,7 @@ void verbs_freeze_worker(struct scene *scene);
 void verbs_load(struct scene *scene);
 /* The verb is given now: clients are judged from here on. */
 void verbs_begin(struct scene *scene);
-/* The verb has returned: all holds that the row says. */
+/* The verb has returned: all promises of the row hold. */
 void verbs_check(struct scene *scene);
 /* Clients are served again, and none is refused any more. */
 void verbs_check_served(struct scene *scene);

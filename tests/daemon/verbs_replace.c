@@ -156,7 +156,7 @@ static void end_old(struct scene *scene)
     client_echo(scene->session, "goes on");
     close(scene->session);
     scene->session = -1;
-    verbs_unload(scene); /* its sessions are the old one's too */
+    verbs_unload(scene); /* the sessions of this process are the old one's, too */
     ck_assert_int_eq(proc_wait(scene->daemon->pid), 0);
     scene->daemon->pid = scene->other;
     verbs_run(scene, "-s upgrade", 0);
@@ -272,7 +272,7 @@ static void kill_master_act(struct scene *scene)
     daemon_wait_log(scene->daemon, "the master process has gone");
 }
 
-/* The next start names the workers, and a stop ends them. */
+/* The next start names the workers, and a stop ends all. */
 static void kill_master_back(struct scene *scene)
 {
     verbs_run(scene, "forkbeard", 0);

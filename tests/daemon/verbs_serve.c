@@ -249,7 +249,7 @@ const struct verbs_steps verbs_stop = {
 static void winch_act(struct scene *scene)
 {
     verbs_type(scene, scene->daemon->pid);
-    for (int i = 0; i < 2; i++) /* both workers: the master's own line has these words, too */
+    for (int i = 0; i < 2; i++) /* not of the master, whose line has these words, too */
         daemon_wait_log(scene->daemon, "#0: gracefully shutting down");
 }
 

@@ -23,10 +23,10 @@
 
 /* The steps of a row's test. */
 struct verbs_steps {
-    void (*set_up)(struct scene *scene); /* before the verb; NULL: nothing */
-    void (*act)(struct scene *scene);    /* the verb, until it has taken effect */
-    void (*back)(struct scene *scene);   /* its taking back; NULL: there is nothing to take back */
-    void (*tear_down)(struct scene *scene); /* what the row has left; NULL: nothing */
+    void (*set_up)(struct scene *scene);    /* before the verb; NULL: nothing */
+    void (*act)(struct scene *scene);       /* the verb, until it has taken effect */
+    void (*back)(struct scene *scene);      /* the undoing; NULL: there is nothing to take back */
+    void (*tear_down)(struct scene *scene); /* removes the rest of the row; NULL: nothing is left */
     void (*worst)(struct scene *scene);     /* the verb at its slowest */
     const char *worst_conf;                 /* the configuration for that */
     bool stopped;                           /* no daemon runs before the verb */

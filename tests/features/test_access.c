@@ -106,7 +106,7 @@ static uint32_t any_number(uint32_t below)
     return (uint32_t)(state >> 32) % below;
 }
 
-/* An address of few, that lie near the borders of blocks. */
+/* An address out of few, near the borders of blocks. */
 static void any_address(bool in6, char text[64])
 {
     static const unsigned parts[] = { 0, 1, 127, 128, 254, 255 };

@@ -119,7 +119,7 @@ static const char *show(const struct client_hello *hello, fb_bytes in, char text
     return text;
 }
 
-/* Parses an exact copy, so that a sanitizer knows the end; it grows by `piece` bytes a call. */
+/* Parses an exact copy, so a sanitizer knows the end; the copy grows by `piece` bytes a call. */
 static void expect(const uint8_t *p, size_t n, size_t piece, const char *expected)
 {
     struct client_hello hello = { .status = CLIENT_HELLO_MORE };
@@ -218,7 +218,7 @@ END_TEST
 START_TEST(lengths_have_to_agree)
 {
     struct hello message = hello_message(BYTES(HELLO_NAME)), hello;
-    static const size_t lengths[] = { 3, 46 }; /* of the message, and of the extensions */
+    static const size_t lengths[] = { 3, 46 }; /* places: of the message, of the extensions */
 
     for (size_t i = 0; i < countof(lengths); i++)
         for (int change = -1; change <= 200; change += 1 + (change == 0)) {

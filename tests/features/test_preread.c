@@ -301,7 +301,7 @@ START_TEST(a_client_is_passed_on)
     struct hello hello = hello_of(BYTES(HELLO_NAME));
     struct sim_socket *client;
 
-    begin_preread((unsigned)_i); /* of none, of the first, of both */
+    begin_preread((unsigned)_i); /* preread in no server, the first, or both */
     pass_clients(pass);
     test.second.script.data = scripted_echo;
     client = scripted_connect(test.fixture);

@@ -108,7 +108,7 @@ static const char *seen(const char *name)
     ck_abort_msg("no variable %s", name);
 }
 
-/* Lets a client connect, send its bytes, and go. */
+/* Lets a client connect, send bytes, and go. */
 static struct sim_socket *serve(const char *bytes, size_t n)
 {
     struct sim_socket *client = scripted_connect(test.fixture);

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #define WORKERS 4
-#define NO_PID 0x7ffffff0 /* beyond every pid, so that a kill hits nobody */
+#define NO_PID 0x7ffffff0 /* beyond every pid, so a kill hits no process */
 
-/* The pool, the workers' ends of its channels, and the time. */
+/* The pool, the workers' ends of the channels, and the time. */
 struct scene {
     struct pool pool;
     struct generation *generation;
@@ -259,7 +259,7 @@ static void let_other_speak(struct scene *scene, const uint8_t *p)
     }
 }
 
-/* Takes a step; returns how many bytes it has taken. */
+/* Takes a step; returns the number of bytes taken. */
 static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
 {
     static const uint8_t zeros[12];
@@ -300,7 +300,7 @@ static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
     case 9:
         pool_worker_end(&scene->generation->workers[i], p[1] % 2 == 0);
         break;
-    case 10: /* as a replacement, perhaps told to drain before it is ready */
+    case 10: /* for a replacement, perhaps told to drain before ready */
         scene->cycle.core.worker_start_timeout = p[1] % 2 == 0 ? 1000 : 2000;
         replace_worker(scene, i);
         scene->cycle.core.worker_start_timeout = 1000;

@@ -100,7 +100,7 @@ static void send_to_worker(struct scene *scene, uint32_t kind, uint32_t argument
         channel_send(scene->fixture->master, &message);
 }
 
-/* Runs a turn that has an event to wait for. */
+/* Runs a turn with an event to wait for. */
 static void turn(struct scene *scene)
 {
     send_to_worker(scene, MESSAGE_RESCAN, 0, -1);

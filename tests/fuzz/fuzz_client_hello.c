@@ -9,7 +9,7 @@
 
 #define MESSAGE_MOST 600
 
-/* Copies the found part to memory of exactly its size. */
+/* Copies the found part to memory of the exact size. */
 static void check_part(fb_bytes in, struct client_hello_part part,
     void (*copy)(fb_bytes in, struct client_hello_part part, uint8_t *out), uint8_t *out)
 {

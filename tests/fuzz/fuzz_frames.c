@@ -22,7 +22,7 @@ struct frames_conn {
     const fb_frame_layout *layout; /* NULL: no byte has come */
 };
 
-/* Reads the number of a head, from its last byte on. */
+/* Reads the number of a head, from the last byte on. */
 static uint64_t number_of(const fb_frame_layout *layout, fb_bytes head)
 {
     const uint8_t *first = head.p + layout->before, *end = head.p + head.n - layout->after;

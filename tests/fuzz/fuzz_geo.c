@@ -152,7 +152,7 @@ static bool is_narrower(const struct span *a, const struct span *b)
     return !is_less(a->first, b->first) && !is_less(b->last, a->last);
 }
 
-/* Returns the text of the narrowest range that has the address. */
+/* Returns the text of the narrowest range around the address. */
 static const char *walk(const struct model *model, bool is_v6, struct geo_address address)
 {
     const struct span *best = NULL;

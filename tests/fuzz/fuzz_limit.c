@@ -65,7 +65,7 @@ static void kill_worker(struct scene *scene, uint32_t i)
     shm_limit_close(&worker->limit);
 }
 
-/* A word that a worker may have written, or any. */
+/* A word written by a worker, or any word. */
 static uint64_t next_word(struct input *in, const struct scene *scene)
 {
     const struct shm_limit *limit = &scene->workers[next_byte(in) % WORKERS].limit;
@@ -274,7 +274,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     scene->now = SECOND;
     for (uint32_t i = 0; i < WORKERS; i++)
         start_worker(scene, i, 1);
-    for (uint8_t i = 0; i < 8; i++) /* there is something to damage */
+    for (uint8_t i = 0; i < 8; i++) /* some counts to damage */
         call(&(struct input) { &i, &i + 1 }, scene, i % 2 == 0 ? 0 : 5 + 8);
     while (in.p < in.end) {
         uint8_t what = next_byte(&in);

@@ -102,7 +102,7 @@ static void check_escaped(
     require(text_n == 0, "a value has no more bytes");
 }
 
-/* Writes to blocks of exactly the size, and one less. */
+/* Writes to blocks of the exact size, and of one byte less. */
 static void check_value(enum log_escape escape, const uint8_t *value, size_t n)
 {
     size_t most = n * LOG_ESCAPED_MAX;

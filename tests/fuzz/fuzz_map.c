@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of a shared map, and between them stores of an attacker into what they read: links,
- * lengths, owners, locks, the lists of free entries. The first byte chooses the shape, and whether
- * the map has keys; a byte each says what comes next, of which the first is damage. In the end all
- * that is left is read. Every call ends, within the map's memory; and when the attacker has
- * stopped, the map becomes whole again, which most values of the first byte leave out. */
+/* Calls of a shared map, and between calls an attacker's stores into the map: links, lengths,
+ * owners, locks, the lists of free entries. The first byte chooses the shape, and whether the map
+ * has keys; each further byte chooses the next step, first of all damage. In the end all that is
+ * left is read. Every call ends, within the map's memory; and without the attacker the map becomes
+ * whole again. Most values of the first byte leave the last check out. */
 #include "base/compiler.h"
 #include "fuzz/input.h"
 #include "shm/map_check.h"

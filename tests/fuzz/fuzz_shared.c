@@ -31,7 +31,7 @@ static void acquire_slot(struct world *world)
     world->serials[i] = id.serial;
 }
 
-/* A worker writes to its page, and to the shared page. */
+/* A worker writes to the own page, and to the shared page. */
 static void overwrite(struct world *world, struct slot_id id, uint8_t byte)
 {
     uint64_t *slot = (void *)shared_slot(world->shared, id);

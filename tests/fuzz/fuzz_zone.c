@@ -19,13 +19,13 @@
 
 #define EDIT 3    /* bytes of an edit */
 #define EDITS 64  /* at most */
-#define SLOTS 3u  /* slots of the second half; their rows are edited too */
-#define HEADER 96 /* bytes of the header of metrics that edits may reach */
+#define SLOTS 3u  /* slots of the second half, with edited rows, too */
+#define HEADER 96 /* bytes of the header of metrics within reach of edits */
 #define FRESH 6   /* first bytes below it: of new memory */
 #define KEYS 8
 #define PARTS_MOST 48
 #define OFTEN 3 /* parts that are read when the memory was adopted have so many times the chance */
-#define ROWS 4  /* slots of the zone's half that have had workers */
+#define ROWS 4  /* slots of the zone's half with a worker so far */
 
 static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE };
 static const struct shm_metrics_shape shape = { countof(kinds), kinds };
@@ -142,7 +142,7 @@ static void use_map(struct zones *zones, struct zone *zone)
     zones_slot_acquired(zones, (struct slot_id) { 1, 5 });
     shm_map_open(&map, zone_memory(zone), &map_shape, (struct slot_id) { 1, 5 });
     for (uint8_t key = 0; key < KEYS; key++) {
-        map.table.locker.patience = 1; /* a holder that is only forged is soon given up */
+        map.table.locker.patience = 1; /* a merely forged holder is soon given up */
         map.table.locker.impatient_at = map.table.locker.acquired;
         shm_map_get(&map, &key, 1, 1, &item);
         require(item.n <= map_shape.value_max, "a value has its size");
@@ -263,7 +263,7 @@ static int damage_scene(struct scene *scene, const uint8_t *data, size_t size)
     return fcntl(scene->fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Hands the descriptor over, and has the configuration's zone take it. */
+/* Hands the descriptor over, and makes the configuration's zone take it. */
 static void adopt_memory(const struct zone_kind *kind, const void *kind_shape, int fd, size_t size)
 {
     struct zones given, own;

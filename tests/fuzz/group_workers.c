@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t pieces; /* of memory that the groups have */
+static size_t pieces; /* pieces of memory of the groups */
 
 static void *count_alloc(const struct memory *memory, size_t n)
 {

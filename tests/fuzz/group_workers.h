@@ -11,7 +11,7 @@
 #define SESSIONS 6
 #define SERVERS 5
 #define ENTRIES 8   /* fewer than all peers of all names */
-#define ADDRESSES 4 /* of a name, at most */
+#define ADDRESSES 4 /* the most addresses of a name */
 #define PROBES 3
 
 struct session {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A test that runs a program's main() in the current process. */
+/* A test running a program's main() in the current process. */
 #include "fuzz/within_test.h"
 
 #include <check.h>

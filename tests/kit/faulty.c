@@ -15,7 +15,7 @@ enum mistake {
     LEAKS_DESCRIPTOR,
     CLOSES_DESCRIPTOR,
     USES_ENDED,        /* writes to a connection after its `closed` */
-    TAKES_CALLS,       /* answers each call of `data` as if it were a line */
+    TAKES_CALLS,       /* answers each call of `data` as if for a line */
     DROPS_REST,        /* consumes what it has not understood */
     CONSUMES_TOO_MUCH, /* more than there was */
     CHANGES_LENT,      /* changes lent output before it was sent */
@@ -49,7 +49,7 @@ struct worker {
 
 /* A connection's; only some mistakes use it. */
 struct state {
-    char text[21]; /* not empty: it has paused */
+    char text[21]; /* not empty: paused */
 };
 
 /* The byte behind n bytes, in a way that no compiler sees. */

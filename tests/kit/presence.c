@@ -17,7 +17,7 @@ struct conf {
 
 static const fb_bytes key = { (const uint8_t *)"there", 5 };
 
-/* Adds to the number in the map, and returns it. */
+/* Adds to the number in the map, and returns the sum. */
 static int64_t add(fb_conn *conn, int64_t by)
 {
     const struct conf *conf = fb_conf_of(conn);

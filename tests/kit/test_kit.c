@@ -303,7 +303,7 @@ START_TEST(the_worker_is_there)
 }
 END_TEST
 
-/* A state's memory is not used again before 4096 others have ended. */
+/* A state's memory is used again after the end of 4096 further states. */
 START_TEST(slots_are_used_again_late)
 {
     fb_test *test = start_probe();

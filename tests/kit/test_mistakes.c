@@ -23,7 +23,7 @@ static const struct {
 
 #define MISTAKES ((int)(sizeof(mistakes) / sizeof(mistakes[0])))
 
-/* Makes a mistake; what is printed goes to the descriptor. */
+/* Makes a mistake; printed lines go to the descriptor. */
 static void make_mistake(const char *name, int fd)
 {
     fb_test *test;

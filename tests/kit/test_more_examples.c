@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The examples that connect to servers of their clients' choice, or share state, in
+/* The examples with connections to servers of the clients' choice, or with shared state, in
  * conversations. */
 #include "support/test.h"
 
@@ -199,7 +199,7 @@ START_TEST(dbpool_shares_a_connection)
 }
 END_TEST
 
-/* A client that sends more before its answer keeps the connection until its Sync. */
+/* A client that sends more before the answer keeps the connection until Sync. */
 START_TEST(dbpool_waits_for_sync)
 {
     static const fb_test_step script[] = {

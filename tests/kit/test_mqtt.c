@@ -181,7 +181,7 @@ START_TEST(works_over_workers)
 }
 END_TEST
 
-/* A draining worker sends all messages of its publishers. */
+/* A draining worker sends all messages of the publishers. */
 START_TEST(drains)
 {
     static const fb_test_step script[] = {
@@ -239,7 +239,7 @@ START_TEST(ends_who_breaks_rules)
             BYTES(CONNACK) }, /* a wildcard that does not end */
         { BYTES(CONNECT("a") "\x80\6\0\1\0\1a\0"), BYTES(CONNACK) },       /* flags */
         { BYTES(CONNECT("a") "\x20\2\0\0"), BYTES(CONNACK) },              /* a server's packet */
-        { BYTES(CONNECT("a") "\xf0\0"), BYTES(CONNACK) },                  /* of a later version */
+        { BYTES(CONNECT("a") "\xf0\0"), BYTES(CONNACK) },                  /* a later version */
         { BYTES(CONNECT("a") "\x30\xff\xff\xff\xff\x01"), BYTES(CONNACK) } /* a length beyond all */
     };
 
@@ -268,7 +268,7 @@ static fb_test *start(uint32_t workers)
     return fb_test_start_with(&fb_protocol_mqtt, &options);
 }
 
-/* A client of a worker that has been let in. */
+/* A client of a worker, after the greeting. */
 static fb_test_peer *connect_to(fb_test *test, unsigned worker, char name)
 {
     char bytes[] = CONNECT("?");
@@ -281,7 +281,7 @@ static fb_test_peer *connect_to(fb_test *test, unsigned worker, char name)
     return peer;
 }
 
-/* Many publishers fill the outbox at once: what is acknowledged arrives. */
+/* Many publishers fill the outbox at once: acknowledged messages arrive. */
 START_TEST(publishers_wait)
 {
     enum { PUBLISHERS = 90, PAYLOAD = 15900 };

@@ -21,7 +21,7 @@ static fb_test *start_council(unsigned workers)
     return test;
 }
 
-/* Asserts the text received by the peer, which is then forgotten. */
+/* Asserts the text received by the peer, and forgets the text. */
 static void expect(fb_test_peer *peer, const char *text)
 {
     fb_bytes heard = fb_test_heard(peer);
@@ -154,8 +154,8 @@ START_TEST(a_dead_worker_is_replaced)
 }
 END_TEST
 
-/* A new worker knows only the existence of workers, until they greet it back: messages to all reach
- * them, too. A worker dead before the greeting does not count as a receiver. */
+/* A new worker knows only the existence of workers until greeted back: messages to all reach them,
+ * too. A worker dead before the greeting does not count as a receiver. */
 START_TEST(a_new_worker_reaches_all)
 {
     fb_test *test = start_council(3);
@@ -189,7 +189,7 @@ START_TEST(a_new_worker_reaches_all)
 }
 END_TEST
 
-/* A worker dead after its greeting is announced like any worker. */
+/* A worker dead after the greeting is announced like any worker. */
 START_TEST(a_worker_that_came_late_goes)
 {
     fb_test *test = start_council(2);
@@ -362,7 +362,7 @@ START_TEST(a_death_is_seen_as_one)
     ck_assert_int_eq(fb_test_metric(test, NULL, "clients"), 1);
     ck_assert_int_eq(fb_test_metric(test, NULL, "visits"), 2);
     fb_test_says(a, "?");
-    expect(a, "1 there\n2 there\n"); /* a killed worker had no time to announce its end */
+    expect(a, "1 there\n2 there\n"); /* a killed worker had no time to announce the end */
     ck_assert_int_eq(fb_test_replace(test, 1), 0);
     b = fb_test_connect_to(test, 1, 0);
     expect(b, "3 there\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers of a killed master process: they let their sessions end; the next master process names
+/* Workers of a killed master process: all let their sessions end; the next master process names
  * them, and ends them at an immediate end. */
 #include "plays/case.h"
 
@@ -104,7 +104,7 @@ START_TEST(test_deaf_one_is_killed)
 }
 END_TEST
 
-/* Neither a graceful end nor a start that fails does. */
+/* Neither a graceful end nor a failing start does. */
 START_TEST(test_others_leave_them_alone)
 {
     struct play_worker *left;

@@ -8,10 +8,10 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#define RELEASE_MS 2000 /* how long the end waits for workers that hold listeners */
+#define RELEASE_MS 2000 /* how long the end waits for workers with listeners */
 #define AWAIT_MS 2500   /* how long a start waits for the pid file */
 
-/* The name of the control socket of a process that quits. */
+/* The name of the control socket of a quitting process. */
 static const char *aside(const struct play_process *master, const char *name)
 {
     static char text[64];
@@ -31,7 +31,7 @@ static struct play_client *open_session(struct play *play)
     return session;
 }
 
-/* A daemon with a session, that was told to quit. */
+/* A daemon with a session, told to quit. */
 static struct play *quit_one(struct play_process **master, struct play_client **session)
 {
     struct play *play = case_start(1, "", "");
@@ -444,7 +444,7 @@ START_TEST(test_leave_and_stop)
     struct play_process *master = play_main(play);
     struct play_client *session = open_session(play);
 
-    if (_i == 2) /* one wake-up finds both commands */
+    if (_i == 2) /* both commands are found by one wake-up */
         play_control(play, "control", "stop");
     play_control(play, "control", "leave");
     if (_i == 0)

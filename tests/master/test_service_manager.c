@@ -427,7 +427,7 @@ START_TEST(test_next_start_has_the_stored_sockets)
     client = play_connect(play);
     ck_assert_ptr_nonnull(client);
     manager->main = 0;
-    if (_i == 1) /* the kernel keeps the names of a process that was killed */
+    if (_i == 1) /* the kernel keeps the names of a killed process */
         ck_assert(case_has(play, "pid"));
     case_serve(play);
     play_settle(play);

@@ -12,7 +12,7 @@
 
 #define SERVING "STATUS=Serving: 2 workers, generation "
 
-/* A serving daemon whose start was confirmed by the manager. */
+/* A serving daemon with a start confirmed by the manager. */
 static struct play *start(struct play_manager **manager)
 {
     struct play *play = play_create(1);

@@ -78,7 +78,7 @@ START_TEST(test_address_of_no_interface_may_pass)
 }
 END_TEST
 
-/* The address becomes free while the start waits for it. */
+/* The address becomes free while the start waits. */
 START_TEST(test_address_is_waited_for)
 {
     struct play *play = begin("", "server { listen unix:$D/taken; echo; }");

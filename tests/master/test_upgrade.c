@@ -312,8 +312,8 @@ START_TEST(test_path_is_removed_after_a_failed_way_back)
 }
 END_TEST
 
-/* Two processes give up a shared unix socket: one by a committed reload that does not serve yet,
- * the second because it ends. */
+/* Two processes give up a shared unix socket: one by a committed reload before the new workers
+ * serve, the second because of its end. */
 START_TEST(test_shared_path_is_removed_by_one)
 {
     struct play *play = play_create(1);

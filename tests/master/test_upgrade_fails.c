@@ -72,7 +72,7 @@ START_TEST(test_single_process_is_refused)
 }
 END_TEST
 
-/* Calls of the old process and of its child. */
+/* Calls of the old process and of the child. */
 START_TEST(test_call_fails)
 {
     struct play *play = start();

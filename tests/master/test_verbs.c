@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The longest times in the table of verbs of forkbeard(8): something stands in a verb's way for as
- * long as it can, and the verb takes no longer than its row says (tests/daemon/verbs.def). */
+/* The longest times in the table of verbs of forkbeard(8): an obstacle stands in a verb's way for
+ * as long as possible, and the verb takes no longer than the row says (tests/daemon/verbs.def). */
 #include "base/compiler.h"
 #include "plays/case.h"
 

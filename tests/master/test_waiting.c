@@ -26,7 +26,7 @@ static struct play_client *ask(struct play *play, const char *command)
     return client;
 }
 
-/* The client has no outcome, and was told this so often. */
+/* The client has no outcome, and this number of notices. */
 static void expect_told(const struct play_client *client, const char *why, unsigned n)
 {
     const char *p = client->line;
@@ -129,7 +129,7 @@ START_TEST(test_waits_for_probation)
 }
 END_TEST
 
-/* A worker that hears nothing holds listeners: five seconds at most. */
+/* A deaf worker holds listeners: five seconds at most. */
 START_TEST(test_waits_for_listeners)
 {
     struct play *play = start();
@@ -205,7 +205,7 @@ START_TEST(test_waits_for_rollback)
 }
 END_TEST
 
-/* The daemon begins to end: all who wait are told so. */
+/* The daemon begins to end: all waiting clients are told so. */
 START_TEST(test_end_refuses_those_who_wait)
 {
     static const int signals[] = { SIGQUIT, SIGINT };

@@ -291,7 +291,7 @@ START_TEST(test_connections_to_server_are_told)
 }
 END_TEST
 
-/* All workers of the old process have sessions, and the configuration file has a mistake. */
+/* Sessions are in all workers of the old process, and the configuration file has a mistake. */
 START_TEST(test_drained_process_needs_no_file_to_serve)
 {
     struct play *play = start(1);

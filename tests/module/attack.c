@@ -319,7 +319,7 @@ static void use_socket(struct attack *attack, int fd)
         send_bytes(attack, fd, 1);
 }
 
-/* Pipes, event descriptors, timers and what else has no name. */
+/* Pipes, event descriptors, timers and whatever lacks a name. */
 static void use_other(struct attack *attack, int fd)
 {
     unsigned char bytes[ATTACK_RUN_MOST];

@@ -43,14 +43,13 @@ static bool make_writable(const struct line *line)
     return mprotect(line->p, line->n, PROT_READ | PROT_WRITE) == 0;
 }
 
-/* Maps the memory of the line again, and more of it. */
+/* Maps the memory of the line again, and more than before. */
 static void *map_longer(const struct line *line)
 {
     return mremap(line->p, 0, line->n + LONGER, MREMAP_MAYMOVE);
 }
 
-/* Makes a mapping show other pages of its file; 0: the same pages, to see if the call is
- * allowed. */
+/* Makes a mapping show further pages of the file; 0: the same pages, as a trial of the call. */
 static bool move_pages(const struct line *line, size_t pages)
 {
     return syscall(SYS_remap_file_pages, line->p, line->n, 0, line->offset / 4096 + pages, 0) == 0;
@@ -141,7 +140,7 @@ void attack_map_descriptor(struct attack *attack, int fd)
         attack, mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, again != -1 ? again : fd, 0), n);
 }
 
-/* A number that a field might hold, or should never hold. */
+/* A number possible in a field, or impossible there. */
 static uint64_t draw_value(struct attack *attack, uint64_t now)
 {
     const uint64_t values[] = { 0, 1, UINT64_MAX, now + 1, now - 1, now << 1, INT64_MAX,

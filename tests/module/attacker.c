@@ -93,7 +93,7 @@ static void close_like(const char *name)
     }
 }
 
-/* The flags belong to the sockets, which all workers share. */
+/* The flags belong to the sockets, shared by all workers. */
 static void block_listeners(void)
 {
     for (int fd = 0; fd < DESCRIPTOR_END; fd++) {

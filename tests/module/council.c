@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module whose workers send messages to each other. A client gives orders to its worker, a line
- * each:
+/* A module with messages between its workers. A client gives orders to its worker, a line each:
  *
- *     who              says the ids of the workers that it knows, in their order: "who 2 ID ID"
- *     id               says "id ID NUMBER COUNT" of its own
+ *     who              says the ids of all known workers, in order: "who 2 ID ID"
+ *     id               says "id ID NUMBER COUNT" of the worker
  *     ref              says the connection's reference
  *     all TEXT         sends to all; later says "all N handled, N declined, N unknown, N busy"
- *     flood N          the same, N times, with numbers that the receivers expect in their order;
- *                      what is busy is sent again until it is handled
+ *     flood N          sends to all N times, with numbers, for the receivers to check the order;
+ *                      busy messages are sent again until handled
  *     to REF TEXT      sends to a worker or a connection; later says "to" and the outcome
  *     find REF         says "find found" or "find none"
- *     tell REF TEXT    the same, from the connection
- *     count            says how many messages of floods it was given, and how many out of order
+ *     tell REF TEXT    sends as "to" does, from the connection
+ *     count            says the number of received flood messages, and of those out of order
  *
- * Each worker says what it is given, "got TEXT from ID", to its latest client; it declines what
- * begins with "no". It says "came ID" and "gone ID", too. COUNCIL is the protocol's name, and
- * COUNCIL_FLAGS its flags. */
+ * Each worker repeats received text to the latest client, "got TEXT from ID", and declines text
+ * that begins with "no". The worker says "came ID" and "gone ID", too. COUNCIL is the protocol's
+ * name, and COUNCIL_FLAGS are its flags. */
 #include <forkbeard/forkbeard.h>
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that never reads again: with "halts on" a connection is stopped when it opens, with
+/* A module that never reads again: with "halts on" a connection is stopped at the opening, with
  * "halts off" at the first input. */
 #include <forkbeard/forkbeard.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module with workers that do not become ready, or a configuration not read to its end, while a
+/* A module with workers that do not become ready, or a configuration not read to the end, while a
  * named file exists. */
 #include <forkbeard/forkbeard.h>
 
@@ -17,7 +17,7 @@ static int set_name(fb_conf *conf, void *value, const char *const *args, uint32_
     return 0;
 }
 
-/* Hangs until the test removes the file, which has the deadline. */
+/* Hangs until the test, with a deadline, removes the file. */
 static void hang_while(const char *path)
 {
     while (access(path, F_OK) == 0)

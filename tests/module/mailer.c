@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module whose connections send messages to each other, line by line:
+/* A module with messages between its connections, line by line:
  *
  *     ref              says the connection's reference
- *     send REF TEXT    sends; later says what became of it: "handled", "declined", "unknown" or
- *                      "busy"
- *     flood REF N      sends N messages, as many at a time as it may; later says how many had which
- *                      outcome
- *     count            says how many messages it has been given, and how many out of order
- *     spoil            sends rubbish to the inboxes that its worker knows
- *     vandalize        shuts them down
+ *     send REF TEXT    sends; later says the outcome: "handled", "declined", "unknown" or "busy"
+ *     flood REF N      sends N messages, as many at a time as allowed; later says the number of
+ *                      messages with each outcome
+ *     count            says the number of received messages, and of those out of order
+ *     spoil            sends rubbish to all inboxes known to the worker
+ *     vandalize        shuts all inboxes down
  *
- * A message is said, "got TEXT". One that begins with "no" is declined, with "#" only counted, and
- * "die" ends the worker a little later, when the answer has been sent. MAILER_API is the version of
- * the header that it says to have been built for. */
+ * A received message is said, "got TEXT". Text that begins with "no" is declined, with "#" only
+ * counted, and "die" ends the worker a little later, when the answer has been sent. MAILER_API is
+ * the version of the header claimed by the module. */
 #include <forkbeard/forkbeard.h>
 
 #include <inttypes.h>
@@ -54,7 +53,7 @@ static void FB_SDK_PRINTF(2, 3) say(fb_conn *conn, const char *format, ...)
     fb_write(conn, text, strlen(text));
 }
 
-/* Messages with decreasing numbers, so that the receiver sees the order. */
+/* Messages with decreasing numbers, so the receiver sees the order. */
 static void send_flood(fb_conn *conn, struct session *session)
 {
     char text[32];

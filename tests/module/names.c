@@ -115,7 +115,7 @@ static void names_stop(fb_worker *worker, void *state)
     ares_library_cleanup();
 }
 
-/* The client may have gone: its reference is the argument. */
+/* The client may have gone: the argument is a reference. */
 struct question {
     fb_worker *worker;
     fb_ref asker;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module in an attacker's hands, that breaks the rules of the channel to the master: in which
- * way, a client says by a letter. Where the attack does not end the worker, "." tells the client of
- * its end. Other letters are echoed. */
+/* A module in an attacker's hands, breaking the rules of the channel to the master in the way of a
+ * client's letter. Where the attack does not end the worker, "." tells the client of the attack's
+ * end. Other letters are echoed. */
 #include <forkbeard/forkbeard.h>
 
 #include <errno.h>

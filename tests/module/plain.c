@@ -21,7 +21,8 @@ static const fb_directive directives[] = {
 static const fb_ops ops = { .size = sizeof(fb_ops), .data = plain_data };
 
 #ifdef PLAIN_OPENS
-/* Mimics a library used by the modules of all generations: loaded once, it keeps its open files. */
+/* Mimics a library used by the modules of all generations: loaded once, with the same open files
+ * for ever. */
 __attribute__((constructor)) static void open_once(void)
 {
     int fd = fcntl(PLAIN_OPENS, F_GETFD) == -1 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
@@ -33,7 +34,7 @@ __attribute__((constructor)) static void open_once(void)
 }
 #endif
 
-/* The number of calls; each load counts for itself. */
+/* The number of calls; each load counts separately. */
 FB_SDK unsigned plain_count(void);
 unsigned plain_count(void)
 {

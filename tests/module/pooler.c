@@ -23,7 +23,7 @@ struct pooler {
 
 static const fb_ops idle_ops = { .size = sizeof(fb_ops) };
 
-/* A connection to the server, whose state is the client's connection. */
+/* A connection to the server, with the client's connection as state. */
 
 static size_t server_data(fb_conn *conn, void *state, fb_bytes in)
 {

@@ -47,7 +47,7 @@ static void send_answer(fb_conn *conn, int outcome)
     fb_write(conn, text, (size_t)n);
 }
 
-/* The copy is the job's own until it is done. */
+/* The copy is the job's own until done. */
 static void work_job(void *arg)
 {
     struct job *job = arg;

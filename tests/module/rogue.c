@@ -35,7 +35,7 @@ static void crash(void)
     raise(SIGSEGV);
 }
 
-/* Outlasts every deadline of a test: who hangs is killed. */
+/* Outlasts every deadline of a test: a hanging process is killed. */
 static void hang(void)
 {
     for (;;)
@@ -58,7 +58,7 @@ static void close_all(void)
     syscall(SYS_close_range, 3u, ~0u, 0u);
 }
 
-/* The descriptor of the event mechanism, where that is epoll. */
+/* The descriptor of the event mechanism, if epoll. */
 static void close_epoll(void)
 {
     struct epoll_event event;

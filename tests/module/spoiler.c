@@ -34,7 +34,7 @@ static void shut_listeners(int how)
             shutdown(fd, how);
 }
 
-/* The listeners of TCP, and where clients of each connect. */
+/* The TCP listeners, and the address of each for clients. */
 struct targets {
     int fds[DESCRIPTORS];
     struct sockaddr_storage addresses[DESCRIPTORS];

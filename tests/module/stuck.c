@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that a client makes hang, by the letter of a callback. Other letters are echoed. */
+/* A module made to hang by a client, by the letter of a callback. Other letters are echoed. */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>

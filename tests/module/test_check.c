@@ -349,8 +349,8 @@ START_TEST(a_later_versions_structs_are_cut)
 }
 END_TEST
 
-/* A protocol of the first version: what is behind the given sizes must not be read, which the
- * sanitizer sees to. */
+/* A protocol of the first version: memory behind the given sizes must not be read, as watched by
+ * the sanitizer. */
 START_TEST(no_more_is_read_than_there_is)
 {
     struct arena *arena = arena_create();

@@ -60,7 +60,7 @@ static void tear_down(struct module_test *test)
     arena_destroy(&test->arena);
 }
 
-/* The path of a module that was built beside us. */
+/* The path of a module built beside this program. */
 static const char *built(struct module_test *test, const char *name)
 {
     return arena_printf(test->arena, MODULES_PATH "/%s", name);

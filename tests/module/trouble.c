@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that has trouble where its configuration says so: "trouble PLACE KIND". The place is set
- * (the directive's setter), done (conf_done), start (worker_start) or client (opened); the kind is
- * fail, exit, abort, hang, or stop, which goes on when it is continued. "trouble later
- * MILLISECONDS" ends the worker by a signal so long after all workers have started, "trouble first
- * MILLISECONDS" the first worker alone. It has a metric, for which the daemon opens a zone. */
+/* A module with trouble in the configured place: "trouble PLACE KIND". The place is set (the
+ * directive's setter), done (conf_done), start (worker_start) or client (opened); the kind is fail,
+ * exit, abort, hang, or stop (until continued). "trouble later MILLISECONDS" ends the worker by a
+ * signal this long after all workers have started, "trouble first MILLISECONDS" the first worker
+ * alone. A metric makes the daemon open a zone. */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>

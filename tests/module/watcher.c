@@ -13,7 +13,7 @@ struct conf {
     fb_map *map;
 };
 
-/* A worker's state: the watching connections, of which tests have few. */
+/* A worker's state: the watching connections, few in tests. */
 struct worker {
     fb_conn *conns[16];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that logs the servers whose configurations are in force: "witness NAME". The hooks log
+/* A module that logs the servers with a configuration in force: "witness NAME". The hooks log
  * whether they run in the reading process of the configuration. */
 #include <forkbeard/forkbeard.h>
 

@@ -218,7 +218,7 @@ START_TEST(questions_have_sockets_of_their_own)
 }
 END_TEST
 
-/* More than the library may have: it returns the rest. */
+/* More than the library's limit: the rest is returned. */
 START_TEST(great_numbers_keep_nobody_waiting)
 {
     struct room room;
@@ -235,7 +235,7 @@ START_TEST(great_numbers_keep_nobody_waiting)
 }
 END_TEST
 
-/* The sockets of a worker are divided among its resolvers. */
+/* The sockets of a worker are divided among the resolvers. */
 START_TEST(resolvers_keep_none_waiting)
 {
     struct room room;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners of the real kernel on free ports, and their clients. */
+/* Listeners of the real kernel on free ports, and clients. */
 #include "net/listening.h"
 
 #include "net/address_parse.h"

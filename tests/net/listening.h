@@ -35,7 +35,7 @@ unsigned count_fds(void);
 
 /* A connected client, or -1 with errno. */
 int try_connect(const struct address *address);
-/* Accepts the next connection and returns the slot of its listener. */
+/* Accepts the next connection and returns the slot of the listener. */
 unsigned accept_next(const struct listener *listener, int *fd);
 /* Connects once and returns the slot of the client. */
 unsigned slot_of_a_client(const struct listener *listener);

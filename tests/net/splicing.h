@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pipes of real sockets, with the test at their far ends. */
+/* Pipes of real sockets, with the test at the far ends. */
 #pragma once
 
 #include "net/conn_connect.h"

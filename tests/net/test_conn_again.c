@@ -11,7 +11,7 @@
 
 static const int shortages[] = { EMFILE, ENFILE };
 
-/* A connect waiting for a descriptor, to a server that accepts. */
+/* A connect waiting for a descriptor, to an accepting server. */
 static struct owner *connect_short(struct fixture *fixture, const struct owner *like, int error)
 {
     struct owner *owner;
@@ -191,7 +191,7 @@ START_TEST(whatever_is_done_meanwhile)
 }
 END_TEST
 
-/* A connection stopped before its connect() is not read until resumed. */
+/* A connection stopped before the connect() is not read until resumed. */
 START_TEST(stopped_meanwhile)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
@@ -215,7 +215,7 @@ START_TEST(stopped_meanwhile)
 }
 END_TEST
 
-/* Piped with a client that speaks meanwhile, and goes perhaps. */
+/* Piped with a client that speaks meanwhile, or goes. */
 START_TEST(piped_meanwhile)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);

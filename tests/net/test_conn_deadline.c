@@ -7,7 +7,7 @@
 
 #define N 24
 
-/* The model: the deadlines of the connections, and their owners. */
+/* The model: the deadlines of the connections, and the owners. */
 struct model {
     struct fixture *fixture;
     struct owner *owners[N];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Endless connections beside a modest one: the work of a connection in a turn of the loop is
- * bounded, so that the modest connection has its answer in the same turn, and the greedy connection
- * goes on in the next. Counted, not timed. */
+ * bounded, so the modest connection has an answer in the same turn, and the greedy connection goes
+ * on in the next. Counted, not timed. */
 #include "support/owner.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 /* The most callbacks for a connection in one turn, and the most bytes sent. */
 #define CALLBACKS_MOST 64
 #define BYTES_MOST (2 * 1024 * 1024)
-#define PIECE ((size_t)64 * 1024) /* fills the worker's scratch buffer, so that more is expected */
+#define PIECE ((size_t)64 * 1024) /* fills the worker's scratch buffer, so more is expected */
 #define LARGE ((size_t)64 * 1024 * 1024)
 
 static uint8_t piece[PIECE];

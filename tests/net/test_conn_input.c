@@ -209,8 +209,7 @@ START_TEST(a_resume_with_nothing_left_is_over)
     owner->data = stop_and_resume;
     sim_says(owner->socket, "all");
     fixture_run(fixture);
-    ck_assert_uint_eq(
-        owner->socket->recvs, 1); /* no receive in vain, which would only say "again" */
+    ck_assert_uint_eq(owner->socket->recvs, 1); /* no receive in vain, only to get "again" */
     owner->data = owner_leave_input;
     sim_says(owner->socket, "next");
     fixture_run(fixture);

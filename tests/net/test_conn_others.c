@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Callbacks that touch other connections: all touched connections are settled after the
+/* Callbacks with calls for other connections: all touched connections are settled after the
  * callback. */
 #include "support/owner.h"
 

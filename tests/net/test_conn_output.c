@@ -135,7 +135,7 @@ START_TEST(copied_and_borrowed_output_keeps_its_order)
 }
 END_TEST
 
-/* Own bytes that begin or end beside the lent bytes. */
+/* Own bytes before or after the lent bytes. */
 static size_t write_around(struct owner *owner, fb_bytes in)
 {
     ck_assert_uint_eq(in.n, 4);
@@ -155,8 +155,7 @@ START_TEST(what_is_not_all_lent_is_copied)
     sim_says(owner->socket, "abcd");
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner), "bcdd!");
-    ck_assert_int_eq(
-        owner->socket->piece_n, 1); /* output that comes behind has the lent bytes copied */
+    ck_assert_int_eq(owner->socket->piece_n, 1); /* output behind lent bytes makes a copy of them */
     ck_assert_ptr_ne(owner->socket->pieces[0].iov_base, lent + 1);
     end_all(fixture, &owner);
 }

@@ -159,7 +159,7 @@ static int empty_file(void)
     return fd;
 }
 
-/* -1 means that nothing was taken: the descriptor is still the caller's. */
+/* -1: the descriptor is still the caller's. */
 START_TEST(nothing_is_taken_where_no_output_can_be)
 {
     static void (*const before[])(struct owner *) = { do_close, do_shut, do_fail, lack_memory };
@@ -193,7 +193,7 @@ static void write_when_closed(struct owner *owner)
     ck_assert_uint_eq(lent.releases, 0);
 }
 
-/* A connection ended from outside gives back its references too. */
+/* A connection ended from outside gives back all references too. */
 START_TEST(nothing_is_taken_by_one_that_is_told_its_end)
 {
     struct fixture *fixture = fixture_start_net(0, 1);

@@ -14,7 +14,7 @@
 
 static const char *const inet_hosts[] = { "127.0.0.1", "[::1]" };
 
-/* The number of connections that may wait at a listening socket. */
+/* The number of connections allowed to wait at a listening socket. */
 static unsigned backlog_of(int fd)
 {
     struct tcp_info info;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pipes whose bytes the kernel moves, when there are many. */
+/* Pipes with bytes moved by the kernel, in great number. */
 #include "net/splicing.h"
 
 #include <sys/ioctl.h>
@@ -130,7 +130,7 @@ START_TEST(an_end_behind_much)
 }
 END_TEST
 
-/* Bytes that have come to an end and were not received. */
+/* Bytes arrived at an end and not received. */
 static size_t held_by_system(const struct pipe_end *end)
 {
     int n;

@@ -12,7 +12,7 @@ static void move_at_rate(
     pipe_end_hear(&ends[1], SIZE_MAX);
 }
 
-/* The pipe waits for its rate in copies and in splices. */
+/* The pipe waits for the rate in copies and in splices. */
 START_TEST(a_rate_holds_for_both_ways)
 {
     const struct conn_pipe_options options = { .rates = { 4 * MUCH, 0 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pipes and time: their timeout, and ends not connected yet. */
+/* Pipes and time: the timeout, and ends not connected yet. */
 #include "support/owner.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ START_TEST(without_a_timeout_it_waits)
 }
 END_TEST
 
-/* The remaining end keeps its deadline for the output left. */
+/* The remaining end keeps a deadline for the output left. */
 START_TEST(the_time_runs_on_when_an_end_has_gone)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
@@ -233,7 +233,7 @@ END_TEST
 
 static const uint64_t connect_times[] = { 500, 60000, 0 };
 
-/* The two times run, with either end waiting for its connect(). */
+/* The two times run, with either end waiting for the connect(). */
 START_TEST(two_that_never_answer)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);

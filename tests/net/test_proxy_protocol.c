@@ -90,7 +90,7 @@ static const struct {
     { BYTES(SIGNATURE "\x21\x11\0\x12" INET "\x03\0\x03\xf8\x63\x1c"), NULL },
 };
 
-/* Parses a copy, of which a sanitizer knows the end. */
+/* Parses a copy, with an end known to a sanitizer. */
 static enum proxy_protocol_status parse(const char *bytes, size_t n, struct proxy_protocol *out)
 {
     uint8_t *copy = malloc(n > 0 ? n : 1);

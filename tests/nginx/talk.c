@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The clients of tests/nginx.test: reads sessions from its standard input, a line each, holds them
- * one after the other with one server, and writes what was answered. Knows nothing of the daemon
- * that answers, so that the same lines give the same output with another one.
+/* The clients of tests/nginx.test: reads sessions from standard input, a line each, holds the
+ * sessions one after the other with one server, and writes the answers. Knows nothing of the
+ * answering daemon, so the same lines give the same output with another daemon.
  *
  *     talk NAME FROM TO [BYTES]   sends, and reads until the end
  *     echo NAME FROM TO BYTES     sends, reads as many bytes as there are behind a "\|", or all
- *     hold NAME FROM TO BYTES     the same, and keeps the connection
- *     break NAME FROM TO BYTES    the same as "echo", and breaks the connection
- *     end NAME                    ends a connection that was kept
- *     many NAME FROM TO NUMBER    talks from as many addresses, which follow each other
- *     full TO                     listens on a port, and lets it answer nobody
+ *     hold NAME FROM TO BYTES     does as "echo", and keeps the connection
+ *     break NAME FROM TO BYTES    does as "echo", and breaks the connection
+ *     end NAME                    ends a kept connection
+ *     many NAME FROM TO NUMBER    talks from a number of consecutive addresses
+ *     full TO                     listens on a port without ever answering
  *
  * FROM is an address, or "-" for any; TO is a port of the server's IPv4 address, "[::1]", or the
- * path of a unix socket. BYTES have the escapes \r, \n, \\, \xHH, and \| before what comes back. */
+ * path of a unix socket. BYTES have the escapes \r, \n, \\, \xHH, and \| before the answer. */
 #include <arpa/inet.h>
 #include <err.h>
 #include <stdbool.h>
@@ -189,7 +189,7 @@ static void keep(struct talk *talk, const char *name, int fd)
     held->fd = fd;
 }
 
-/* Has a listener with a full queue: the kernel drops further connects. */
+/* Makes a listener with a full queue: the kernel drops further connects. */
 static void fill_port(struct talk *talk, const char *to)
 {
     union end end;

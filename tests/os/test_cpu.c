@@ -211,7 +211,7 @@ START_TEST(long_lines_are_read_whole)
     file_tree_write(root, "/sys/fs/cgroup/a/cpu.max", "600000 100000\n");
     ck_assert_uint_eq(os_cgroup_cpu_quota(root), 6);
 
-    /* a group's path that is too long for any directory */
+    /* a group's path, too long for any directory */
     memset(mounts, '/', n);
     memcpy(mounts, "0::/", 4);
     mounts[n] = '\0';

@@ -284,7 +284,7 @@ static void limit_files(rlim_t size)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* A line of which only a part had room is lost as well, and the next has a line of its own. */
+/* A line with room only for a part is lost as well, and the next line begins anew. */
 START_TEST(lines_without_room_are_counted)
 {
     struct logged logged;

@@ -37,7 +37,7 @@ START_TEST(test_stopped_child)
 }
 END_TEST
 
-/* An exited child that was not reaped is not stopped. */
+/* An exited child, not reaped yet, is not stopped. */
 START_TEST(test_exited_child)
 {
     pid_t child = fork_child();

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Whether the current call is the one to fail. */
+/* Whether the current call is to fail. */
 static bool fails(int error)
 {
     struct play *play = play_now;

@@ -7,25 +7,25 @@
 #include "plays/play.h"
 #include "plays/worker.h"
 
-/* A timer that is set for now expires a millisecond later. */
+/* A timer set for now expires a millisecond later. */
 #define CASE_AT_ONCE_MS 1
 
-/* Starts a daemon with the configuration (play_configure()), which has to serve. */
+/* Starts a daemon with the configuration (play_configure()), required to serve. */
 struct play *case_start(unsigned workers, const char *main, const char *stream);
 /* Starts the daemon of a configured play; the daemon has to serve. */
 void case_serve(struct play *play);
-/* Gives a command, and lets all processes run until each waits. */
+/* Gives a command, and lets all processes run until all wait. */
 struct play_client *case_command(struct play *play, const char *command);
 /* Gives a command to the control socket `control`, such as "control.oldbin". */
 struct play_client *case_command_to(struct play *play, const char *control, const char *command);
 /* Reloads, and waits for the end of the probation; the reload has to succeed. */
 void case_reload(struct play *play);
-/* The same for the daemon with the control socket `control`. */
+/* Gives a command in the same way to the daemon with the control socket `control`. */
 void case_reload_of(struct play *play, const char *control);
 
 /* The command was carried out. */
 void case_expect_ok(const struct play_client *client);
-/* The command has failed, and the reply has this text. */
+/* The command has failed, and the reply has the text. */
 void case_expect_failure(const struct play_client *client, const char *text);
 /* The command has no outcome yet. */
 void case_expect_waiting(const struct play_client *client);
@@ -37,7 +37,7 @@ void case_expect_nothing(struct play *play);
 
 /* A client of the listener is served. */
 bool case_is_served(struct play *play);
-/* Sends a signal, and lets all processes run until each waits. */
+/* Sends a signal, and lets all processes run until all wait. */
 void case_signal(struct play_process *process, int number);
 /* Upgrades to a new process, with a successful start, and returns the process. */
 struct play_process *case_upgrade(struct play *play);

@@ -15,7 +15,7 @@ struct play_client {
     char line[65536];
 };
 
-/* Connects to the control socket `name` and gives a command, such as "reload"; NULL: nobody
+/* Connects to the control socket `name` and gives a command, such as "reload"; NULL: no process
  * listens. The client is the play's. */
 struct play_client *play_control(struct play *play, const char *name, const char *command);
 /* Connects as play_control() does, and sends this line. */

@@ -153,7 +153,7 @@ static void kill_worker(struct random_play *random)
 
     if (process == NULL)
         return;
-    /* a draining worker is replaced when its sessions have ended */
+    /* a draining worker is replaced at the end of the sessions */
     random->may_not_accept |= number == SIGQUIT;
     random->lost = true;
     play_signal(process, number);

@@ -119,7 +119,7 @@ void play_manager_pass(const struct play_manager *manager)
         test_require(dup2(fds[i], 3 + (int)i) != -1);
 }
 
-/* The value of a line of the message; "" without it. */
+/* The value of a line of the message; "" without a line. */
 static const char *value_of(const char *text, const char *key, char value[64])
 {
     const char *line = strstr(text, key);

@@ -25,7 +25,7 @@ struct play_manager {
         int fd;
     } store[PLAY_MANAGER_STORE];
     unsigned stored_n;
-    bool stalls;         /* its socket is not read */
+    bool stalls;         /* the socket is not read */
     bool keeps_barriers; /* barriers are not answered; the latest stays open */
     int barrier;         /* the latest one that was kept, or -1 */
     unsigned ignored;    /* messages of other processes */
@@ -51,5 +51,5 @@ const char *play_manager_wait(struct play_manager *manager, const char *beginnin
 unsigned play_manager_count(const struct play_manager *manager, const char *beginning);
 /* The variables for the environment of a process started now; ends with NULL. */
 char **play_manager_environment(struct play_manager *manager, pid_t pid);
-/* In that process's thread: passes the stored descriptors, from 3 on. */
+/* In the process's thread: passes the stored descriptors, from 3 on. */
 void play_manager_pass(const struct play_manager *manager);

@@ -9,7 +9,7 @@
 /* The posix flavour compiles epoll.c for plays alone. */
 extern const struct mechanism mechanism_epoll;
 
-/* One call in so many, on average, lets further processes run first. */
+/* Average number of calls until further processes run first. */
 #define ACCEPTS_A_PAUSE 4
 #define CALLS_A_PAUSE 16
 

@@ -29,7 +29,7 @@ void play_note_call(void)
         play->called(play, process);
 }
 
-/* Whether a call that a case wants to fail fails now. */
+/* Whether a call, chosen by a case, fails now. */
 static bool fails(unsigned *left, int error)
 {
     if (*left == 0)

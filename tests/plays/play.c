@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The clocks begin at odd values, so that no clock is taken for another or for a duration. */
+/* The clocks begin at odd values, so no clock is mistaken for another or for a duration. */
 #define FIRST_MONO_MS 1000000
 #define FIRST_WALL_MS 1795253400000 /* 2026-11-21 09:30:00 UTC */
 #define PASSING_FD 200              /* the least descriptor of `passing` */
@@ -179,7 +179,7 @@ void play_configure(struct play *play, unsigned workers, const char *main, const
     free(text);
 }
 
-/* The test's own environment, with what the service manager adds. */
+/* The test's own environment, with additions by the service manager. */
 static char **make_environment(const struct play_process *process)
 {
     struct play *play = process->play;

@@ -56,10 +56,10 @@ struct play_process {
     pthread_t thread;
     pid_t thread_id;
     unsigned inherited;             /* the test's descriptors at the start of the process */
-    bool has_thread, ended, doomed; /* a doomed thread ends at its next run */
-    jmp_buf end; /* longjmp() to the end of the thread, past its cleanup handlers */
+    bool has_thread, ended, doomed; /* a doomed thread ends at the next run */
+    jmp_buf end; /* longjmp() to the end of the thread, past all cleanup handlers */
     sem_t turn, begun;
-    bool kept; /* held by the test: not forgotten after its exit */
+    bool kept; /* held by the test: not forgotten after the exit */
     enum play_wait wait;
     pid_t awaited;
     uint64_t until_ms;
@@ -104,9 +104,9 @@ struct play {
     unsigned killed_masters; /* by a signal; they leave files behind */
     unsigned long steps;
     pid_t latest; /* the process that ran last */
-    /* a worker was forked: a case sets its misbehaviour */
+    /* a worker was forked: a case sets the misbehaviour */
     void (*forked)(struct play *play, struct play_process *process);
-    /* a whole worker has accepted a client of this address */
+    /* a whole worker has accepted a client of the address */
     void (*accepted)(struct play *play, struct play_process *process, const struct sockaddr *client,
         socklen_t length);
     /* a master process, which runs, makes a call: a signal may come now */
@@ -145,16 +145,16 @@ bool play_has_logged(const struct play *play, const char *text);
 struct play_process *play_start(struct play *play);
 /* Sends a signal as process 1 would. */
 void play_signal(struct play_process *process, int number);
-/* Sends a signal as a process of this number would. */
+/* Sends a signal as the process of this number would. */
 void play_signal_from(struct play_process *process, int number, pid_t sender);
 /* Ends a process by a signal without a handler, when it runs next. */
 void play_kill(struct play_process *process, int number);
 
-/* Lets a random process run until it waits; false: all wait. */
+/* Lets a random process run until the next wait; false: all wait. */
 bool play_step(struct play *play);
 /* Lets all processes run until each waits. */
 void play_settle(struct play *play);
-/* Moves the clock on, and lets processes run whose deadlines come. */
+/* Moves the clock on, and lets processes with expired deadlines run. */
 void play_pass(struct play *play, uint64_t ms);
 /* Moves the clock to the earliest deadline; false where no process has one. */
 bool play_pass_to_deadline(struct play *play);
@@ -162,9 +162,9 @@ bool play_pass_to_deadline(struct play *play);
 struct play_process *play_find(const struct play *play, pid_t pid);
 /* The last forked living process of the kind; NULL: none. */
 struct play_process *play_find_kind(const struct play *play, enum process_kind kind);
-/* The master process that the pid file names; NULL: none. */
+/* The master process of the pid file; NULL: none. */
 struct play_process *play_main(const struct play *play);
-/* Counts the open descriptors of a process that has a thread. */
+/* Counts the open descriptors of a process with a thread. */
 unsigned play_count_descriptors(const struct play_process *process);
 unsigned play_count_workers(const struct play *play);
 unsigned play_count_masters(const struct play *play);

@@ -12,7 +12,7 @@ struct play_passed {
     enum { PLAY_PASSES_WAKEUPS, PLAY_PASSES_WORKER, PLAY_PASSES_LISTENER } what;
 };
 
-/* The play with the running process: the operations have no other way to find it. */
+/* The play with the running process: the operations cannot find the play otherwise. */
 extern struct play *play_now;
 extern const struct process_ops play_ops;
 
@@ -20,7 +20,7 @@ extern const struct process_ops play_ops;
 
 struct play_process *play_process_create(
     struct play *play, struct play_process *parent, enum process_kind kind);
-/* Begins a thread for the process; `image` runs in it. */
+/* Begins a thread for the process, to run `image`. */
 void play_process_begin(struct play_process *process);
 /* Lets the process run until it waits. */
 void play_process_run(struct play_process *process);
@@ -59,7 +59,7 @@ void play_note_call(void);
 
 /* image.c */
 
-/* Closes the descriptors of the running thread that execve() would close. */
+/* Closes the descriptors of the running thread, as execve() would. */
 void play_close_on_exec(void);
-/* The binary, from its main() on; returns the exit code. */
+/* The binary, from main() on; returns the exit code. */
 int play_image(struct play_process *process);

@@ -240,7 +240,7 @@ void play_process_run(struct play_process *process)
         play_network_settle(play);
 }
 
-/* Ends the thread of a process, and waits for its end. */
+/* Ends the thread of a process, and waits for the end. */
 static void join(struct play_process *process)
 {
     if (!process->has_thread)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Random plays: acts of steps, a quarter of which disturb. */
+/* Random plays: acts of steps, a quarter with disturbances. */
 #include "plays/random.h"
 
 #include "plays/random_private.h"

@@ -14,7 +14,7 @@
 
 #define CLIENTS_MAX 40
 #define SMALL 6       /* sessions for which any worker has room */
-#define REST_MS 20000 /* in which everything begun must have ended, except sessions */
+#define REST_MS 20000 /* for everything but sessions to end */
 
 static void print_sessions(const struct random_sessions *random)
 {
@@ -94,7 +94,7 @@ void random_sessions_receive(struct random_sessions *random, struct play_session
     if (!session->ended || ended || random->terminated || !session->safe)
         return;
     if (session->listener == LISTENER_PROXY && random->small)
-        return; /* there was no room for the connection to the server */
+        return; /* no room was left for the connection to the server */
     if (session->worker == 0)
         random_sessions_give_up(random, "a client that waited was lost");
     if (!was_killed(random, session->worker))
@@ -173,7 +173,7 @@ static void disturb(struct random_sessions *random)
     }
 }
 
-/* Workers go on that were stopped, and the transition ends. */
+/* Stopped workers go on, and the transition ends. */
 static void calm(struct random_sessions *random)
 {
     struct play_process *process;
@@ -185,8 +185,7 @@ static void calm(struct random_sessions *random)
         random->over = transition_advance(random);
         play_pass(random->play, below(random, 1000));
     }
-    if (random->drained &&
-        random->noisy) /* workers may have been killed that were to accept again */
+    if (random->drained && random->noisy) /* workers may have been killed before accepting again */
         play_signal(random->old, SIGHUP);
 }
 

@@ -5,7 +5,7 @@
 #include "plays/random_sessions.h"
 #include "plays/sessions.h"
 
-#define REST_MS 20000 /* in which everything begun must have ended, except sessions */
+#define REST_MS 20000 /* for everything but sessions to end */
 
 enum {
     LISTENER_UNIX,
@@ -42,7 +42,7 @@ struct random_sessions {
     pid_t killed[256]; /* workers possibly killed together with their sessions */
     unsigned killed_n;
     /* How long clients wait (sessions_wait.c) */
-    uint64_t generation; /* the only generation that takes clients; 0: none, or several */
+    uint64_t generation; /* the only generation with clients; 0: none, or several */
     uint64_t quiet_ms;   /* time without a change or a disturbance of the generation */
 };
 
@@ -71,7 +71,7 @@ void wait_check(struct play *play, uint64_t ms);
 void transition_configure(struct random_sessions *random);
 /* Chooses the transition of an act. */
 void transition_choose(struct random_sessions *random);
-/* Advances the transition, if possible; true: it is over. */
+/* Advances the transition, if possible; true: done. */
 bool transition_advance(struct random_sessions *random);
 /* Kills, stops or tells a worker to end. */
 void transition_disturb_worker(struct random_sessions *random);

@@ -221,7 +221,7 @@ void random_end(struct random_play *random)
                 play_signal(process, SIGINT);
         play_pass(play, 20000);
     }
-    play_pass(play, 70000); /* workers of a master process that was killed let sessions end */
+    play_pass(play, 70000); /* workers of a killed master process let sessions end */
     if (play_count_workers(play) > 0)
         random_give_up(random, "a worker is left");
     check_log(random);

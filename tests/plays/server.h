@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server outside of the daemon, the target of whole workers' sessions: it echoes, and ends a
- * connection after its peer. */
+/* A server outside of the daemon, the target of whole workers' sessions: echoes, and ends a
+ * connection after the peer. */
 #pragma once
 
 #include "plays/play.h"

@@ -16,7 +16,7 @@ struct play_session {
     unsigned listener;      /* the case's number of it */
     pid_t worker;           /* pid of the accepting worker; 0: none */
     size_t sent, echoed;    /* bytes */
-    uint64_t waited_ms;     /* to be accepted, while a worker could have done it */
+    uint64_t waited_ms;     /* to be accepted, while a worker was able to accept */
     bool safe;              /* ends only by the client or a death of the worker */
     bool slow;              /* the client receives late */
     bool ended;             /* by the daemon */
@@ -29,7 +29,7 @@ struct play_sessions {
     unsigned long connected, accepted, served; /* served: sessions with all bytes echoed */
 };
 
-/* Connects to an address; NULL: nobody listens, with errno. */
+/* Connects to an address; NULL: no process listens, with errno. */
 struct play_session *play_session_open(
     struct play *play, struct play_sessions *sessions, const struct address *address);
 /* Sends n bytes at most. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks a random play whose disturbances have stopped, after some time: no client waits while a
- * worker has room, and where there is room for all each of them is served. */
+/* Checks a random play without further disturbances, after some time: no client waits while a
+ * worker has room, and with room for all every client is served. */
 #include "plays/random_sessions_private.h"
 
 #include "plays/whole.h"
@@ -62,7 +62,7 @@ static void close_ended(struct random_sessions *random)
             play_session_close(&random->sessions, &random->sessions.list[i--]);
 }
 
-/* Clients leave, until there is room for all who wait. */
+/* Clients leave, until there is room for all waiting clients. */
 static void make_room(struct random_sessions *random)
 {
     while (random->sessions.n > SMALL) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks how long clients of a random play wait to be accepted, while a worker takes clients and
- * has room. Processes take no time on the play's clock, so that each client is accepted before the
- * clock moves, unless workers wait for each other: for that the manual bounds the time, at
- * accept_mutex, accept_mutex_delay and accept_share. */
+ * has room. Processes take no time on the play's clock, so each client is accepted before the clock
+ * moves, unless workers wait for each other: the manual bounds the time, at accept_mutex,
+ * accept_mutex_delay and accept_share. */
 #include "plays/random_sessions_private.h"
 
 #include "plays/whole.h"
@@ -11,9 +11,9 @@
 
 /* After a transition: no worker waits any more for a drained worker. */
 #define QUIET_MS 1000
-/* accept_share: a worker leaves clients to its neighbours, before taking any. */
+/* accept_share: a worker leaves clients to neighbours, before taking any. */
 #define PASS_MS 2
-/* accept_mutex: a stopped worker loses its turn while clients wait. */
+/* accept_mutex: a stopped worker loses the turn while clients wait. */
 #define TURN_MS 1020
 /* The most stopped workers that hold the accept mutex in turn. */
 #define STOPPED_MOST 5
@@ -74,14 +74,14 @@ static uint64_t find_bound_of(
         return turns && events->accept_share ? PASS_MS : 0;
     if (!turns && !random->noisy)
         return PASS_MS;
-    if (!turns) /* a worker that was woken, and stopped, keeps a client waiting */
+    if (!turns) /* a worker, woken and then stopped, keeps a client waiting */
         return has_stopped(random->play) ? UINT64_MAX : RESCAN_MS;
     if (random->noisy)
         return STOPPED_MOST * TURN_MS;
     return (uint64_t)events->accept_mutex_delay;
 }
 
-/* The longest bound of all workers that take clients. */
+/* The longest bound of all workers with clients. */
 static uint64_t find_bound(const struct random_sessions *random)
 {
     const struct play_process *process;

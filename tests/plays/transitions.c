@@ -77,8 +77,8 @@ void transition_configure(struct random_sessions *random)
     free(text);
 }
 
-/* Notes that the daemon closes its listeners. Connected clients are accepted all the same, unless
- * their would-be workers were disturbed, or are full. */
+/* Notes that the daemon closes all listeners. Connected clients are accepted all the same, unless
+ * the workers in question were disturbed, or are full. */
 static void stop_listening(struct random_sessions *random)
 {
     if (one_in(random, 2))
@@ -151,7 +151,7 @@ static bool upgrade_back(struct random_sessions *random)
     return true;
 }
 
-/* The old process reads the file again, with what the new process has bound: so the result is the
+/* The old process reads the file again, with the new process's bindings: so the result is the
  * same. */
 static bool upgrade_drain_and_back(struct random_sessions *random)
 {
@@ -297,7 +297,7 @@ static bool nothing(struct random_sessions *random)
 static const struct {
     const char *name;
     bool (*advance)(struct random_sessions *random);
-    bool upgrades; /* which is refused while sessions of an old master process last */
+    bool upgrades; /* refused while sessions of an old master process last */
 } transitions[] = {
     { "reload", reload, false },
     { "reload", reload, false },
@@ -335,7 +335,7 @@ bool transition_advance(struct random_sessions *random)
     if (random->stage == 0 && transitions[random->transition].upgrades &&
         play_count_masters(random->play) > 1)
         return true;
-    if (random->stage == 0 && play_main(random->play) == NULL) /* its names are not back yet */
+    if (random->stage == 0 && play_main(random->play) == NULL) /* the names are not back yet */
         return false;
     return transitions[random->transition].advance(random);
 }

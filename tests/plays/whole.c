@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Begins whole workers, and runs the workers until their exit. */
+/* Begins whole workers, and runs the workers until the exit. */
 #include "plays/whole.h"
 
 #include "features/features.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A whole worker of a play: worker_main(), in a thread with a table of descriptors of its own, on
- * real sockets and on the play's clock. Memory is not copied on write, so that the worker has a
- * configuration of its own: it is loaded again from the text of the master's, names the descriptors
- * that the master's listeners have at the moment of the fork, and maps the same zones.
+/* A whole worker of a play: worker_main(), in a thread with a table of descriptors, on real sockets
+ * and on the play's clock. Memory is not copied on write, so the worker has a separate
+ * configuration, loaded again from the text of the master's, with the descriptors of the master's
+ * listeners at the moment of the fork, and maps the same zones.
  *
- * The worker gives its turn back when it waits for events, and at random before it accepts,
- * receives, sends and closes. */
+ * The worker gives up the turn when waiting for events, and at random before each accept, receive,
+ * send and close. */
 #pragma once
 
 #include "plays/play.h"
@@ -20,10 +20,10 @@ struct play_whole {
     bool woken; /* by an exclusive watch; the kernel wakes only one */
 };
 
-/* In the master's thread, by fork(): begins the worker of this heritage. */
+/* In the master's thread, by fork(): begins the worker of the heritage. */
 void play_whole_begin(struct play_process *process, const struct heritage *heritage);
 void play_whole_destroy(struct play_whole **whole);
-/* Whether an event has come that the worker waits for. */
+/* Whether an event awaited by the worker has come. */
 bool play_whole_is_woken(struct play_process *process);
 /* The counter of the worker's slot. */
 uint64_t play_whole_counter(const struct play_process *process, enum counter counter);

@@ -232,7 +232,7 @@ static bool is_deaf(const struct play_worker *worker)
     return worker->deaf || worker->stuck;
 }
 
-/* Does what a signal asks for; false: none is pending. */
+/* Obeys a pending signal; false: none is pending. */
 static bool take_signal(struct play_worker *worker)
 {
     pid_t *pending = worker->process->pending;
@@ -327,7 +327,7 @@ uint64_t play_worker_deadline(const struct play_worker *worker)
     return waits ? worker->ready_ms : worker->shutdown_ms;
 }
 
-/* The first step: what may go wrong at a start does. */
+/* The first step, with the possible failures of a start. */
 static void start(struct play_worker *worker)
 {
     if (worker->fails_start) {

@@ -51,7 +51,7 @@ START_TEST(test_delay_is_of_one_worker)
 }
 END_TEST
 
-/* A worker that has lived for a second begins anew. */
+/* A worker of one second's life begins anew. */
 START_TEST(test_delay_begins_anew)
 {
     struct play *play = case_start(1, "", "");
@@ -128,7 +128,7 @@ START_TEST(test_reload_ends_crashing)
 }
 END_TEST
 
-/* A daemon that ends does not wait for the delay. */
+/* An ending daemon does not wait for the delay. */
 START_TEST(test_end_does_not_wait_for_delay)
 {
     static const int signals[] = { SIGQUIT, SIGTERM, SIGINT };

@@ -160,7 +160,7 @@ static void drain(struct play *play)
     play_settle(play);
 }
 
-/* The worker gets its order from a foreign sender, and reports to the master the release of its
+/* The worker gets the order from a foreign sender, and reports to the master the release of all
  * listeners. */
 static void tell_worker(struct play *play)
 {
@@ -299,7 +299,7 @@ START_TEST(test_channel_lost_is_killed)
     case_expect_deaths(play, "channel_lost", 1);
     ck_assert_str_eq(case_status(play, "generations.0.workers.0.restarts"), "0");
     ck_assert_uint_eq(
-        case_pass_to_fork(play), CASE_AT_ONCE_MS); /* a worker that has lived for a second */
+        case_pass_to_fork(play), CASE_AT_ONCE_MS); /* a worker with a life of a second */
     play_destroy(play);
 }
 END_TEST

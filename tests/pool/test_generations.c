@@ -8,7 +8,7 @@
 
 #define CLOSE_MS 2000 /* to end at once */
 #define PROBATION_MS 1000
-#define RELEASE_MS 5000 /* how long a reload waits for workers that hold listeners */
+#define RELEASE_MS 5000 /* how long a reload waits for workers with listeners */
 
 static void crash_accepting(struct play *play, struct play_process *process)
 {
@@ -16,7 +16,7 @@ static void crash_accepting(struct play *play, struct play_process *process)
     process->worker->crashes_accepting = true;
 }
 
-/* Opens a session with a worker of the generation that serves. */
+/* Opens a session with a worker of the serving generation. */
 static struct play_client *open_session(struct play *play)
 {
     struct play_client *client = play_connect(play);

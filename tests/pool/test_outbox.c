@@ -122,8 +122,7 @@ START_TEST(test_replacement_is_another_incarnation)
 }
 END_TEST
 
-/* Fills the channel of a worker that does not read, from the worker's own end of it: the master's
- * messages wait. */
+/* Fills the channel of a deaf worker, from the worker's own end: the master's messages wait. */
 static void stop_reading(struct play_worker *worker)
 {
     worker->deaf = true;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define PROBATION_MS 1000
-#define RELEASE_MS 5000 /* how long the way back waits for workers that hold listeners */
+#define RELEASE_MS 5000 /* how long the way back waits for workers with listeners */
 #define BEFORE "server { listen unix:$D/before; listen $A:7001; echo; }"
 #define AFTER "server { listen unix:$D/after; listen $A:7002; echo; }"
 
@@ -84,7 +84,7 @@ START_TEST(test_reload_is_replied_to_after_probation)
 }
 END_TEST
 
-/* Workers that all crash in the last millisecond of the probation. */
+/* Workers all crashing in the last millisecond of the probation. */
 START_TEST(test_all_crash_before_its_end)
 {
     struct play *play = begin(2);
@@ -188,7 +188,7 @@ START_TEST(test_all_crash_before_they_accept)
 }
 END_TEST
 
-/* Sessions from before the reload go on in their workers. */
+/* Sessions from before the reload go on in the old workers. */
 START_TEST(test_sessions_go_on)
 {
     struct play *play = begin(1);
@@ -203,7 +203,7 @@ START_TEST(test_sessions_go_on)
     play_pass(play, 100);
     expect_back(client);
     ck_assert(!session->ended);
-    check_before(play, 3); /* no worker of generation 1 is left but for its session */
+    check_before(play, 3); /* no worker of generation 1 is left but for the session */
     play_destroy(play);
 }
 END_TEST
@@ -354,8 +354,8 @@ START_TEST(test_names_are_of_the_configuration_in_force)
 }
 END_TEST
 
-/* The restarted generation crashes too: without a further configuration it serves, and its workers
- * are replaced. */
+/* The restarted generation crashes too: without a further configuration it serves, with replaced
+ * workers. */
 START_TEST(test_there_is_one_way_back)
 {
     struct play *play = begin(1);
@@ -374,7 +374,7 @@ START_TEST(test_there_is_one_way_back)
 }
 END_TEST
 
-/* The next reload ends the probation before, which has succeeded. */
+/* The next reload ends the probation before, as a success. */
 START_TEST(test_reload_ends_probation)
 {
     struct play *play = begin(1);

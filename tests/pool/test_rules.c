@@ -131,7 +131,7 @@ START_TEST(test_senseless_request)
 }
 END_TEST
 
-/* Packets that are no message, and a message of kind 0. */
+/* Packets without a message, and a message of kind 0. */
 START_TEST(test_packet_that_is_no_message)
 {
     static const size_t lengths[] = { 0, 1, 7, 9, 4096, 8 };

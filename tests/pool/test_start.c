@@ -86,7 +86,7 @@ static struct before begin(void)
     return before;
 }
 
-/* The reload has failed for this reason, and left nothing. */
+/* The reload has failed for the reason, and left nothing. */
 static void expect_unchanged(
     const struct before *before, struct play_client *client, const char *says)
 {
@@ -109,7 +109,7 @@ static void expect_unchanged(
     ck_assert(other->replied);
 }
 
-/* The same configuration is reloaded when the trouble is over. */
+/* The same configuration is reloaded after the end of the trouble. */
 static void reload_succeeds(const struct before *before)
 {
     case_reload(before->play);
@@ -156,7 +156,7 @@ START_TEST(test_workers_of_daemon_do_not_start)
 }
 END_TEST
 
-/* Addresses that the new configuration alone has are not free. */
+/* Addresses in the new configuration alone are not free. */
 START_TEST(test_listener_cannot_be_bound)
 {
     static const char *const says[] = { "failed: the socket is in use",

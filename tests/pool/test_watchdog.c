@@ -138,7 +138,7 @@ START_TEST(test_draining_worker_is_not_replaced)
 }
 END_TEST
 
-/* The watchdog belongs to the generation, by its own configuration. */
+/* The watchdog belongs to the generation, by the generation's configuration. */
 START_TEST(test_watchdog_is_off)
 {
     struct play *play = case_start(1, "worker_watchdog 0; worker_shutdown_timeout 0;", "");

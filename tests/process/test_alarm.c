@@ -42,7 +42,7 @@ START_TEST(a_signal_ends_the_sleep)
 }
 END_TEST
 
-/* A command that cannot be taken yet stays pending. */
+/* A command not taken yet stays pending. */
 START_TEST(a_command_that_waits_lets_it_sleep)
 {
     struct timer timer = { .expired = expired };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The throw-away process that first reads a configuration: its findings are in its parent's log,
- * and nothing else remains. */
+/* The throw-away process for the first reading of a configuration: the parent's log has all
+ * findings, and nothing else remains. */
 #include "features/features.h"
 #include "process/config_check.h"
 #include "process/process_ops.h"
@@ -189,7 +189,7 @@ static int exit_badly(fb_conf *conf)
     _exit(7);
 }
 
-/* The line is the parent's, and names who is at fault. */
+/* The line is the parent's, and names the culprit. */
 static const struct {
     int (*act)(fb_conf *conf);
     const char *line;
@@ -357,7 +357,7 @@ START_TEST(it_ends_with_its_parent)
     ck_assert_int_eq(pipe(pipe_ends), 0);
     parent = fork();
     ck_assert_int_ne(parent, -1);
-    if (parent == 0) { /* the child keeps the write end as its stdin */
+    if (parent == 0) { /* the child keeps the write end as stdin */
         dup2(pipe_ends[1], STDIN_FILENO);
         close(pipe_ends[0]);
         close(pipe_ends[1]);

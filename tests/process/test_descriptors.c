@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of descriptors, and closing all that is in none. */
+/* Sets of descriptors, and closing of all descriptors in none. */
 #include "process/descriptors.h"
 #include "support/test.h"
 

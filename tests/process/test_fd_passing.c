@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A passed descriptor, bytes without a descriptor, and sockets whose close() waits. */
+/* A passed descriptor, bytes without a descriptor, and sockets with a waiting close(). */
 #include "process/fd_passing.h"
 
 #include "os/descriptor.h"

@@ -62,7 +62,7 @@ static unsigned count_files(const char *prefix)
     return n;
 }
 
-/* Waits for a child and checks its exit status. */
+/* Waits for a child and checks the exit status. */
 static void reap_child(pid_t pid)
 {
     int status;
@@ -158,7 +158,7 @@ START_TEST(a_second_master_is_kept_out)
     reap_child(holder);
     ck_assert_uint_eq(count_files("second"), removes ? 0 : 2);
 
-    /* the files of a killed process are in nobody's way */
+    /* the files of a killed process are in no process's way */
     ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
     ck_assert_int_eq(pidfile_write_pid(&test.pidfile, &test.log.log), 0);
     ck_assert_int_eq(pidfile_read_pid(test.path, &test.log.log), getpid());

@@ -25,7 +25,7 @@ struct scene {
     pid_t master, worker;
 };
 
-/* Forks a process waiting for its end by a signal. */
+/* Forks a process waiting for an end by a signal. */
 static pid_t fork_process(void)
 {
     pid_t pid = fork();
@@ -45,7 +45,7 @@ static void end_process(pid_t pid)
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 
-/* In the process to be killed: lists its worker, and reports. */
+/* In the process to be killed: lists the worker, and reports. */
 static void be_master(struct scene *scene, int said)
 {
     struct worker_list list;
@@ -134,8 +134,8 @@ static void overwrite(const struct scene *scene, unsigned record, const char *te
     close(fd);
 }
 
-/* A process with the pid of a worker, started at another time or in another boot, and files that
- * are damaged or possibly written by strangers. */
+/* A process with the pid of a worker, but of another start or boot, and files that are damaged or
+ * possibly written by strangers. */
 START_TEST(nobody_else_is_taken_for_one)
 {
     char text[64], moved[128];

@@ -82,7 +82,7 @@ START_TEST(every_server_reads_a_header)
 }
 END_TEST
 
-/* Clients that cannot be passed are closed, after a line. */
+/* Clients without a target are closed, after a line. */
 START_TEST(who_cannot_be_passed_is_closed)
 {
     static const struct {

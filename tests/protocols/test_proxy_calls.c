@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The system calls that the bytes of a proxied session take. */
+/* The system calls for the bytes of a proxied session. */
 #include "kit/kit.h"
 #include "support/test.h"
 

@@ -99,7 +99,7 @@ static void reset_server(struct scene *scene)
     fb_test_reset(scene->peer);
 }
 
-/* The server's end comes behind bytes that the client takes later. */
+/* The server's end comes behind bytes taken later by the client. */
 static void end_server_early(struct scene *scene)
 {
     serve(scene);

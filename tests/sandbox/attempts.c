@@ -36,7 +36,7 @@ static int outcome(long status)
     return status == -1 ? errno : 0;
 }
 
-/* As above for a call with a descriptor as the result. */
+/* Returns the outcome of a call with a descriptor as the result. */
 static int opened(long fd)
 {
     int error = outcome(fd);
@@ -253,7 +253,7 @@ static int begin_to_wait(void)
     return set_flags(O_APPEND);
 }
 
-/* A listener's flags are shared by all workers: accept4() would wait in each of them. */
+/* A listener's flags are shared by all workers: accept4() would wait in each. */
 static int have_others_wait(void)
 {
     int ends[2], error, no = 0;

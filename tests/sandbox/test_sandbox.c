@@ -123,7 +123,7 @@ START_TEST(nothing_is_entered_without_a_filter)
 }
 END_TEST
 
-/* A need opens its own resources, and nothing beyond. */
+/* A need opens the needed resources, and nothing beyond. */
 static const struct {
     uint64_t need;
     const char *opens[5];

@@ -196,7 +196,7 @@ static const fb_ops client_ops = {
     .unwritable = client_unwritable,
 };
 
-/* Connections to servers, with the struct as their state */
+/* Connections to servers, with the struct as state */
 
 static int server_opened(fb_conn *conn, void *state)
 {

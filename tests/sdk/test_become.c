@@ -107,7 +107,7 @@ static size_t leave_all(struct scripted_conn *script, fb_bytes in)
     return 0;
 }
 
-/* From a timer, with input that the old callbacks have left. */
+/* From a timer, with input left by the old callbacks. */
 START_TEST(input_that_was_left_before_is_handed_over)
 {
     struct scene scene;
@@ -166,7 +166,7 @@ START_TEST(a_drain_is_told_to_the_new_ones)
     struct scene scene;
 
     set_up(&scene);
-    if (_i / 2 == 1) /* has operations of its own in between */
+    if (_i / 2 == 1) /* the old connection's own operations come in between */
         fb_set_receive_timeout(scene.old.conn, 60000);
     if (_i % 2 == 0)
         fb_test_drain(scene.test, 5000);

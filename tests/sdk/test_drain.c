@@ -75,7 +75,7 @@ static int close_when_opened(struct scripted_conn *script)
     return 0;
 }
 
-/* Piped connections and closing connections learn of their end alone. */
+/* Piped connections and closing connections learn of the end alone. */
 START_TEST(who_is_not_told)
 {
     fb_test *test = scripted_start();

@@ -196,7 +196,7 @@ static void note_release(void *arg)
     releases++;
 }
 
-/* Calls that are allowed, and do nothing any more. */
+/* Calls allowed at the end, without effect. */
 static void try_everything(struct scripted_conn *script, fb_reason reason)
 {
     static const fb_bytes pieces[] = { { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };

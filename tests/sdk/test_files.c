@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fb_read_file() in each way of `aio`: the bytes read, the time of `done`, and its absence. */
+/* fb_read_file() in each way of `aio`: the bytes read, the time of `done`, or no `done`. */
 #include "event/file_aio.h"
 #include "sdk/scripted_conn.h"
 #include "support/directory.h"

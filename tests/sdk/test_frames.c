@@ -47,7 +47,7 @@ static char frames[8192]; /* frames that came, with a "|" behind each */
 static size_t frame_n, frame_total;
 static unsigned stop_after; /* frames; 0: never */
 
-/* Bytes of a head equal their part of the frame. */
+/* Bytes of a head equal the head's part of the frame. */
 static void check_head(fb_bytes head, const fb_bytes *frame)
 {
     const fb_frame_layout *layout = &kind->layout;
@@ -126,7 +126,7 @@ static size_t encode_length(char *to, size_t n)
     return at;
 }
 
-/* Writes a frame in wire format; returns its length. */
+/* Writes a frame in wire format; returns the length. */
 static size_t encode_frames(char *to, const char *text, size_t n)
 {
     size_t at = kind->layout.before;

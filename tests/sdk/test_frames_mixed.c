@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Searches in frames come to the test, which counts the bytes. */
+/* The test replaces searches in frames, to count the bytes. */
 static uint64_t searched;
 
 void *memmem(const void *haystack, size_t n, const void *needle, size_t needle_n)

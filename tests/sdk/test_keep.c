@@ -458,7 +458,7 @@ START_TEST(kept_a_thousand_times_it_costs_no_more)
         if (i == 10)
             held = scene.test->memory.live;
     }
-    /* the targets of its connects belong to the client */
+    /* the client owns the targets of the connects */
     ck_assert_uint_le(scene.test->memory.live - held, 200);
     finish_scene(&scene);
 }

@@ -57,7 +57,7 @@ static fb_bytes bytes(const char *text)
     return (fb_bytes) { (const uint8_t *)text, strlen(text) };
 }
 
-/* The map for 100,000 values of 16 megabytes has room for 40 of them. */
+/* The map for 100,000 values of 16 megabytes has room for 40. */
 START_TEST(long_values_cost_what_is_there)
 {
     fb_test *test = fb_test_start(&proto, "proto;");

@@ -36,7 +36,7 @@ static const fb_test_step found[] = {
     FB_TEST_EXPECT_CLOSED(),
 };
 
-/* A finding holds for its time, by the worker's clock. */
+/* A finding holds for the given time, by the worker's clock. */
 static const fb_test_step kept[] = {
     FB_TEST_NAME("a.test 60 A 192.0.2.1"),
     FB_TEST_SAY("tA a.test\n"),

@@ -107,7 +107,7 @@ END_TEST
 
 static const fb_ops quiet_ops = { .size = sizeof(fb_ops) };
 
-/* With `draining` a connection keeps a draining worker; without `draining` it does not. */
+/* With `draining` a connection keeps a draining worker; without `draining` the worker ends. */
 START_TEST(a_drain)
 {
     fb_test *test = scripted_start();
@@ -142,7 +142,7 @@ START_TEST(a_drain)
 }
 END_TEST
 
-/* From the `closed` that the deadline of a drain has called, too. */
+/* From `closed`, called at the deadline of a drain, too. */
 static void connect_again(struct scripted_conn *script, fb_reason reason)
 {
     struct sockaddr_in server = address_of("10.0.0.1", 80);

@@ -299,7 +299,7 @@ START_TEST(other_callbacks_end_too)
 }
 END_TEST
 
-/* Calls of `closed` do nothing to the connection, except that fb_abort() ends it. */
+/* Calls in `closed` do nothing to the connection, except fb_abort(), which ends the connection. */
 static unsigned late; /* the case */
 
 static void connect_late(fb_conn *conn)

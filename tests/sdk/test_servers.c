@@ -205,7 +205,7 @@ START_TEST(all_connections_are_in_use)
 }
 END_TEST
 
-/* An idle connection gives up its slot for a new connection. */
+/* An idle connection gives up a slot for a new connection. */
 START_TEST(what_is_kept_makes_room)
 {
     const fb_test_options options = {
@@ -289,7 +289,7 @@ START_TEST(each_allocation_fails)
     scripted_conn_open(test, &a);
     target = fb_make_target(a.conn, SERVER);
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
-    if (_i % 2) { /* an owner without anything yet: only its connect allocates */
+    if (_i % 2) { /* an owner without anything yet: only the connect allocates */
         struct scripted_conn c = { 0 };
 
         scripted_conn_open(test, &c);
@@ -299,7 +299,7 @@ START_TEST(each_allocation_fails)
         if (c.conn != NULL)
             fb_abort(c.conn);
         scripted_settle(test);
-        fb_abort(a.conn); /* which has the target */
+        fb_abort(a.conn); /* the owner of the target */
         scripted_settle(test);
     } else {
         fb_test_refuse_memory(test, (uint64_t)_i / 2, 1);
@@ -312,7 +312,7 @@ END_TEST
 
 /* ---- What log lines say ---- */
 
-/* A closed connection still listened to gives its slot too. */
+/* A closed connection still listened to gives up a slot too. */
 START_TEST(lines_of_connections_to_servers)
 {
     fb_test *test = scripted_start();

@@ -132,7 +132,7 @@ START_TEST(a_timer_may_be_set_when_it_is_called)
 }
 END_TEST
 
-/* A timer's output leaves, and an end of it follows. */
+/* A timer's output leaves, and the end follows. */
 static void say_and_close(struct scripted_conn *script, uint32_t id)
 {
     fb_write(script->conn, "time", 4);

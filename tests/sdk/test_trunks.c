@@ -363,8 +363,8 @@ START_TEST(warm_with_its_state)
 }
 END_TEST
 
-/* A pointer attached to a waiting connection is released, if the replaced connection has a pointer
- * of its own; else it stays. */
+/* A pointer attached to a waiting connection is released, if the replaced connection has a pointer;
+ * else the first stays. */
 START_TEST(attached_while_it_waits)
 {
     struct scripted_conn a = { 0 }, b = { 0 };

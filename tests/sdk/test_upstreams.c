@@ -195,7 +195,7 @@ static void exhaust(fb_conn *client)
 {
     ck_assert_int_eq(choose(client), FB_CHOICE_SERVER);
     test.upstreams->end(client, NULL, FB_TRY_FAILED);
-    test.upstreams->end(client, NULL, FB_TRY_FAILED); /* nothing is left to end */
+    test.upstreams->end(client, NULL, FB_TRY_FAILED); /* the try has ended already */
     ck_assert_int_eq(choose(client), FB_CHOICE_NONE);
     ck_assert_ptr_null(test.run);
     test.upstreams->connected(client);

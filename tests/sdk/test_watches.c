@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fb_watch_fd(): the calls of a watch, its refusals, its end, and the mistakes found. The
- * descriptors are real, on a simulated worker. */
+/* fb_watch_fd(): the calls of a watch, refusals, the end, and the mistakes found. The descriptors
+ * are real, on a simulated worker. */
 #include "kit/printed.h"
 #include "sdk/scripted_conn.h"
 
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A watched end of a pair, with its events and reaction. */
+/* A watched end of a pair, with events and a reaction. */
 struct end {
     fb_watch *watch;
     int fd, far; /* the watched end, and the other one */

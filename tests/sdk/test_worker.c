@@ -101,7 +101,7 @@ static int conn_message(fb_conn *conn, void *state, fb_ref from, fb_bytes messag
     return 0;
 }
 
-static fb_ref will; /* the receiver of a connection's notice of its close; 0: none */
+static fb_ref will; /* the receiver of a connection's notice of the close; 0: none */
 
 static void conn_closed(fb_conn *conn, void *state, fb_reason reason)
 {
@@ -201,7 +201,7 @@ START_TEST(timers_of_a_worker_expire_in_time)
     fb_test_peer *peer = fb_test_connect(test);
 
     fb_test_says(peer, "x");
-    fb_test_run(test); /* the connection's timer has the number of one of the worker's */
+    fb_test_run(test); /* the connection's timer has the number of a timer of the worker */
     ck_assert_int_eq(fb_worker_timer(worker, 7, 3000), 0);
     ck_assert_int_eq(fb_worker_timer(worker, 8, 2000), 0);
     ck_assert_int_eq(fb_worker_timer(worker, 8, 4000), 0); /* moved back */
@@ -326,7 +326,7 @@ START_TEST(all_may_be_nobody)
 }
 END_TEST
 
-/* A connection sends to its worker, also in its close: no answer can come then. */
+/* A connection sends to the worker, also in `closed`: no answer can come then. */
 START_TEST(a_connection_sends_to_its_worker)
 {
     fb_test *test = start();

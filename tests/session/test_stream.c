@@ -59,7 +59,7 @@ static void close_wildcard(struct wildcard *wildcard)
     free(wildcard);
 }
 
-/* The binding that a client of the address is given to. */
+/* The binding for a client of the address. */
 static struct binding *serve_client(struct wildcard *wildcard, const char *host)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(wildcard->port) }, peer;

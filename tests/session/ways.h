@@ -30,7 +30,7 @@ static struct ways_test {
     struct variables variables;
     struct variable *addr, *own, *server, *limit;
     bool tells;
-    char told[64]; /* of the last session by the log */
+    char told[64]; /* from the last session's log line */
     /* where clients are passed to */
     struct template_part address;
     struct template text;

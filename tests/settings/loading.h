@@ -8,7 +8,7 @@ struct loading {
     char directory[32];
     char conf[64];                /* the main file, "main" in the directory */
     struct cycle_options options; /* modules lie in the directory */
-    struct cycle *cycle;          /* result of the last load; NULL when it was refused */
+    struct cycle *cycle;          /* result of the last load; NULL when refused */
     char report[32768];           /* messages of the last load */
 };
 
@@ -17,7 +17,7 @@ void loading_begin(struct loading *loading);
 void loading_end(struct loading *loading);
 
 void add_file(struct loading *loading, const char *name, const char *text);
-/* Puts one of the modules of tests/module/ into the directory. */
+/* Puts a module of tests/module/ into the directory. */
 void add_module(struct loading *loading, const char *name);
 
 /* Loads "main" with the given text. The messages come without "emerg" and without the directory's

@@ -218,7 +218,7 @@ void check_return(const struct cycle *cycle)
     ck_assert_str_eq(text.p, "hello\n");
 }
 
-/* The protocol's configuration, as set by its directives. */
+/* The protocol's configuration, as set by the directives. */
 struct file_conf {
     const char *path;
     int64_t directio;

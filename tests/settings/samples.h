@@ -9,7 +9,7 @@
 
 enum field { FIELD_OTHER, FIELD_NUMBER, FIELD_TEXT };
 
-/* The struct that a field of the table lies in. */
+/* The struct with a field of the table. */
 enum field_of { FIELD_OF_CORE, FIELD_OF_EVENTS, FIELD_OF_SERVER, FIELD_OF_UPSTREAM };
 
 struct sample {
@@ -20,7 +20,7 @@ struct sample {
     int64_t number;                  /* the number that the value sets */
     int64_t initial;                 /* the default number, if not writable */
     const char *text, *initial_text; /* the first is within the directory */
-    const char *warning;             /* of a second directive in the block; NULL: none */
+    const char *warning;             /* about a second directive in the block; NULL: none */
     unsigned at;                     /* contexts of one row of several with the name; 0: any */
     void (*check)(const struct cycle *cycle); /* whether the value was set; or NULL */
 };
@@ -33,10 +33,10 @@ struct directive_case {
     const char *initial; /* the default in the table, or NULL: */
     const char *unset;   /* the table's word for no default */
     char number[24];     /* text of `initial`, for a mechanism's option */
-    char handler[64];    /* a protocol's option: the directives required beside it */
+    char handler[64];    /* a protocol's option: the directives required beside the option */
     enum field_of field_of;
     size_t offset;
-    unsigned feature; /* 1 + the place of the feature whose struct has the field; 0: none */
+    unsigned feature; /* 1 + the place of the feature with the field's struct; 0: none */
     const struct sample *sample;
 };
 

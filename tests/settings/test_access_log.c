@@ -116,7 +116,7 @@ static const struct access_log *logs_of(const struct loading *loading, int i)
     return handler != NULL ? handler->arg : NULL;
 }
 
-/* A server has its own logs, or else the stream's; the format may stand behind its use. */
+/* A server has separate logs, or else the stream's; the format may stand behind the first use. */
 START_TEST(inherited_all_or_none)
 {
     struct loading loading;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A whole configuration: blocks and their inheritance, files and -g, and the mistakes reported by
- * one reading. */
+/* A whole configuration: blocks and inheritance, files and -g, and the mistakes reported by one
+ * reading. */
 #include "settings/loading.h"
 #include "support/test.h"
 

@@ -27,7 +27,7 @@ START_TEST(debug_connection_takes_addresses_blocks_and_unix)
 }
 END_TEST
 
-/* A name counts as all its addresses, beside further addresses. */
+/* A name counts as all addresses, beside further addresses. */
 START_TEST(debug_connection_takes_names)
 {
     struct loading loading;

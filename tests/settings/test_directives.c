@@ -23,7 +23,7 @@ uid_t geteuid(void)
 
 #define WRITTEN_MAX 128
 
-/* Writes the directive as in a file. Returns its length. */
+/* Writes the directive as in a file. Returns the length. */
 static size_t write_directive(
     char *written, const char *name, const struct directive_case *directive, const char *value)
 {
@@ -421,7 +421,7 @@ START_TEST(every_directive_has_its_sample)
 }
 END_TEST
 
-/* Structs without a configuration have what a configuration without directives sets. */
+/* Structs without a configuration are as after a configuration without directives. */
 START_TEST(what_is_made_by_hand_has_the_same_defaults)
 {
     struct loading loading;

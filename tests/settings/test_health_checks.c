@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Health checks in the configuration, as a protocol declares them: values, equal checks that are
- * one, the workers' needs, and mistakes. */
+/* Health checks in the configuration, as declared by a protocol: values, merged equal checks, the
+ * workers' needs, and mistakes. */
 #include "settings/loading.h"
 #include "support/test.h"
 #include "upstream/health.h"

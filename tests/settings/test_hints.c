@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mistakes of newcomers from nginx or HAProxy, or of omissions: each has one message that names the
+/* Mistakes of newcomers from nginx or HAProxy, or of omissions: each has one message with the
  * likely intention. */
 #include "settings/loading.h"
 #include "support/test.h"

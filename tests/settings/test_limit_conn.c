@@ -159,7 +159,7 @@ START_TEST(suspicious_keys_are_warned_of)
 
         snprintf(text, sizeof(text),
             STREAM("%s server { listen 127.0.0.1:1; ssl_preread on; echo; }"), key);
-        accept_text(&loading, text, ""); /* nothing is counted in the zone */
+        accept_text(&loading, text, ""); /* the zone counts no sessions */
         snprintf(text, sizeof(text),
             STREAM("%s\nserver { listen 127.0.0.1:1; limit_conn a 1; ssl_preread on; echo; }"),
             key);

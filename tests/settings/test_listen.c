@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `listen`: its parameters, and the sockets of all `listen` directives together. */
+/* `listen`: the parameters, and the sockets of all `listen` directives together. */
 #include "net/listener_options.h"
 #include "settings/loading.h"
 #include "support/test.h"
@@ -174,8 +174,8 @@ START_TEST(a_wrong_address_or_parameter_is_refused)
 }
 END_TEST
 
-/* The listeners and their servers, as "SOCKET(SERVED SERVED) SOCKET(SERVED)"; a server is shown as
- * its number. */
+/* The listeners and servers, as "SOCKET(SERVED SERVED) SOCKET(SERVED)"; a server is shown as its
+ * number. */
 static void check_ports(struct loading *loading, const char *text, const char *expected)
 {
     const struct listener *listener;
@@ -293,7 +293,7 @@ START_TEST(an_address_has_one_server)
 }
 END_TEST
 
-/* Every port of three addresses: clashes are found without a comparison of each with each. */
+/* Every port of three addresses: clashes are found without a comparison of all pairs. */
 START_TEST(many_are_told_apart)
 {
     const struct listener *listener;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mistakes in blocks of keys and values: `map` and its like. */
+/* Mistakes in blocks of keys and values: `map` and the like. */
 #include "features/map/map.h"
 #include "settings/loading.h"
 #include "support/test.h"

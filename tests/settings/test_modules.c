@@ -14,7 +14,7 @@
 
 static bool pages_stay_protected;
 
-/* Stands in for the C library's, for all of this program. */
+/* Stands in for the C library's, for all of the program. */
 int mprotect(void *p, size_t n, int how)
 {
     if (pages_stay_protected && (how & PROT_WRITE) != 0) {

@@ -253,7 +253,7 @@ START_TEST(a_mistake_is_told_where_it_was_written)
 }
 END_TEST
 
-/* A call of conf_done would only report what follows from the mistake. */
+/* A call of conf_done would only report consequences of the mistake. */
 START_TEST(a_server_with_mistakes_is_not_judged)
 {
     static const char *const texts[] = {

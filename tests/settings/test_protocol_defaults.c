@@ -103,7 +103,7 @@ START_TEST(a_wrong_default_is_told_with_its_module_and_directive)
 }
 END_TEST
 
-/* What the operator writes is not the module's mistake, nor does the default count then. */
+/* Written values are not the module's mistake, nor does the default count then. */
 START_TEST(a_written_value_has_its_own_place)
 {
     struct loading loading;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directive `set_real_ip_from`: its values, and a server's inheritance; and the addresses that
- * begin with a PROXY header. */
+/* The directive `set_real_ip_from`: values, and a server's inheritance; and the addresses of
+ * clients with a PROXY header. */
 #include "net/address_parse.h"
 #include "settings/loading.h"
 #include "support/test.h"

@@ -50,7 +50,7 @@ static const struct {
         500 - 64 - 5 - 4 },
     { 512 * MIB, "worker_rlimit_nofile 100000;", "use select;", "", 1024 - 64 },
     { 512 * MIB, "worker_rlimit_nofile 100000;", "use poll;", "", 12288 },
-    /* a client and the connection to its server */
+    /* a client and the connection to the server */
     { 0, "worker_rlimit_nofile 1066;", "", "server { listen 1; proxy_pass 127.0.0.1:2; }", 1000 },
     { 0, "worker_rlimit_nofile 1066;", "", "server { listen 1; echo; }", 1001 },
 };

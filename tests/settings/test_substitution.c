@@ -80,7 +80,7 @@ START_TEST(it_holds_for_all_of_the_configuration)
     refuse_text(&loading, "include other;" REST,
         "\"env_substitution\" must stand in the main file, not in an included file in "
         "/other:1:1\n");
-    /* the command line is a text of its own, read first */
+    /* the command line is a separate text, read first */
     loading.options.globals = "env_substitution on; worker_processes ${WORKERS};";
     accept_text(&loading, "max_generations ${WORKERS};" REST, "");
     ck_assert_int_eq(loading.cycle->core.worker_processes, 3);

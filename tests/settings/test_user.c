@@ -11,7 +11,7 @@
 
 static struct {
     bool root, deserted; /* deserted: no user exists */
-    char asked[32];      /* the name of the user who was last asked for */
+    char asked[32];      /* the name of the user asked for last */
 } machine;
 
 uid_t geteuid(void)

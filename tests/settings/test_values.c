@@ -206,7 +206,7 @@ static void try_wrong(struct loading *loading, const struct wrong *row, unsigned
     char text[512], expected[512];
     unsigned column = wrap_directive(text, at, row->name, row->values);
 
-    if (row->word[0] != '\0') /* the last of its kind: a value may stand there twice */
+    if (row->word[0] != '\0') /* the last of the kind: a value may stand there twice */
         column += (unsigned)(strstr(row->values, row->word) - row->values);
     if (strchr(row->word, ' ') != NULL) /* the quote */
         column--;

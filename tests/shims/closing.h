@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells shims which descriptors the process closes, because the imitated kernels forget a closed
- * descriptor, even where another descriptor has the same file. */
+/* Tells shims of the descriptors closed by the process, because the imitated kernels forget a
+ * closed descriptor, even where another descriptor has the same file. */
 #pragma once
 
 /* Registers a function to be called before the descriptors from first to last are closed; a second

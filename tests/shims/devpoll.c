@@ -29,7 +29,7 @@ struct handle {
     pid_t owner;
     struct pollfd *set; /* n of them, room for room_n */
     size_t n, room_n;
-    int *places; /* by descriptor: where it is in the set, from 1; 0: nowhere */
+    int *places; /* by descriptor: place in the set, from 1; 0: none */
     size_t place_n;
     size_t begin; /* start of the next search: no descriptor starves the rest */
 };
@@ -50,7 +50,7 @@ static struct handle *find_handle(int fd)
     return handle;
 }
 
-/* Forgets handles: this process closes the descriptors from first to last. */
+/* Forgets handles: the process closes the descriptors from first to last. */
 static void forget_closed(unsigned first, unsigned last)
 {
     struct handle **link = &handles, *handle;

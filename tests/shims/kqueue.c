@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queues of the shim, with their notes. A queue belongs to its maker's process: a child of
- * fork() has neither queue nor descriptor. Closing a descriptor drops its notes. */
+/* The queues of the shim, with notes. A queue belongs to the creating process: a child of fork()
+ * has neither queue nor descriptor. Closing a descriptor drops all notes of the descriptor. */
 #include "shims/kqueue.h"
 
 #include "shims/closing.h"

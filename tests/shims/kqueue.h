@@ -26,18 +26,18 @@ struct knote {
 TAILQ_HEAD(knote_list, knote);
 
 struct kqueue {
-    int fd;      /* the descriptor: an epoll, with all that is not written */
+    int fd;      /* the descriptor: an epoll, with everything unwritten */
     int writers; /* an epoll in it */
     int waker;   /* an eventfd in the epoll set, for threads that trigger an event */
     pid_t pid;
     struct knote **of_fd[2]; /* by descriptor: notes of EVFILT_READ and EVFILT_WRITE */
     size_t fd_n;
     struct knote_list others;
-    struct knote_list line; /* active notes that are not disabled, in the order of taking */
+    struct knote_list line; /* active notes, not disabled, in the order of taking */
     TAILQ_ENTRY(kqueue) link;
 };
 
-/* Kinds of the epolls' data, which has the ident below. */
+/* Kinds of the epolls' data, with the ident below. */
 enum { KQUEUE_DESCRIPTOR, KQUEUE_WRITERS, KQUEUE_WAKER, KQUEUE_OWN };
 #define KQUEUE_DATA(kind, ident) ((uint64_t)(kind) << 56 | (uint64_t)(ident))
 
@@ -56,12 +56,12 @@ void kqueue_activate(struct kqueue *queue, struct knote *note);
 /* kqueue_filter.c: Begins to watch what the new note is about; returns an errno. */
 int kqueue_filter_start(struct kqueue *queue, struct knote *note);
 void kqueue_filter_stop(struct kqueue *queue, struct knote *note);
-/* Takes the new parameters of a note that there is. */
+/* Takes the new parameters of an existing note. */
 int kqueue_filter_touch(struct kqueue *queue, struct knote *note, const struct kevent *change);
 /* Whether the note's condition holds; *event is what is to be returned then. */
 bool kqueue_filter_run(struct knote *note, struct kevent *event);
 
-/* kqueue_wait.c: The work of kevent(); only kevent.c defines the name, so that a test may have its
+/* kqueue_wait.c: The work of kevent(); only kevent.c defines the name, so a test may have its
  * own. */
 int kqueue_wait(int kq, const struct kevent *changes, int change_n, struct kevent *events,
     int event_n, const struct timespec *timeout);

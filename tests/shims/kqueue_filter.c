@@ -197,7 +197,7 @@ static bool run_read(struct knote *note, struct kevent *event)
     return true;
 }
 
-/* Whether the end has shut down its sending half. */
+/* Whether the end has shut down the sending half. */
 static bool has_shut(int fd)
 {
     switch (tcp_of(fd).tcpi_state) {

@@ -112,7 +112,7 @@ static int collect_events(struct kqueue *queue, struct kevent *events, int event
     return n;
 }
 
-/* Waits, without the lock, until something is told; -1 with errno. */
+/* Waits, without the lock, for something to report; -1 with errno. */
 static int await(struct kqueue *queue, int timeout)
 {
     struct epoll_event told[64];

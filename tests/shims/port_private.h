@@ -18,7 +18,7 @@
 
 struct item {
     int next, previous; /* in the queue; or `next` in the list of free ones */
-    int queued;         /* numbers, because a test of attackers overwrites them at will */
+    int queued;         /* numbers, because attackers' tests overwrite these at will */
     int revents;
     void *user;
     /* of an association: */

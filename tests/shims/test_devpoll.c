@@ -152,7 +152,7 @@ START_TEST(a_closed_descriptor_stays_until_it_is_removed)
         ck_assert_int_eq(event.fd, fds[0]);
         ck_assert_int_eq(event.revents, POLLNVAL);
     }
-    make_readable(again); /* the same descriptors: polled in place of the old ones */
+    make_readable(again); /* the same descriptors: polled in place of the old set */
     ck_assert_int_eq(again[0], fds[0]);
     ck_assert_int_eq(ask(poll, &event, 1, 0), 1);
     ck_assert_int_eq(event.revents, POLLIN);

@@ -41,7 +41,7 @@ static void change(uintptr_t ident, int filter, unsigned flags, unsigned fflags,
     ck_assert_int_eq(kevent(queue, &one, 1, NULL, 0, NULL), 0);
 }
 
-/* Returns the error of a change that has to fail. */
+/* Returns the error of a change, required to fail. */
 static int refusal(uintptr_t ident, int filter, unsigned flags)
 {
     struct kevent one = { .ident = ident, .filter = (short)filter, .flags = (unsigned short)flags };

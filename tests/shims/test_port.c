@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shim of event ports against its manual pages: port_create(3C), port_associate(3C),
+/* The shim of event ports against the manual pages: port_create(3C), port_associate(3C),
  * port_get(3C), port_send(3C), port_alert(3C). */
 #include "support/test.h"
 
@@ -111,7 +111,7 @@ START_TEST(an_association_is_updated)
     check_descriptor(port, fds[0], POLLIN | POLLOUT, 2);
     check_none(port);
 
-    /* an event that was not retrieved goes with the old association */
+    /* an unretrieved event goes with the old association */
     associate(port, fds[0], POLLIN, 3);
     {
         uint_t n = 0;
@@ -179,7 +179,7 @@ START_TEST(closing_a_descriptor_ends_its_association)
     ck_assert_int_eq(port_dissociate(port, PORT_SOURCE_FD, (uintptr_t)fds[0]), -1);
     ck_assert_int_eq(errno, EBADFD);
 
-    /* the descriptor's next file has none, until it is made */
+    /* the descriptor's next file has none, until associated */
     associate(port, fds[1], POLLPRI, 2);
     make_pair(again);
     ck_assert_int_eq(again[0], fds[0]);

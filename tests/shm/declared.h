@@ -7,7 +7,7 @@
 #include "support/memory_log.h"
 #include "support/test.h"
 
-/* A configuration's, with a log that can be looked at. */
+/* A configuration's, with a readable log. */
 struct declared {
     struct arena *arena;
     struct zones zones;

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-/* Zeroed memory that is shared with children, or fails the test. */
+/* Zeroed memory shared with children, or fails the test. */
 void *shared_memory(size_t size);
 
 /* Makes a map in shared memory, and the handle of the current process, which is slot 0. */
@@ -30,9 +30,9 @@ void check_room(struct shm_map *map, uint32_t capacity);
  * deletes, "=k" deletes the present value, "~" sweeps, "#" counts. */
 const char *map_call(struct shm_map *map, const char *text, uint64_t now);
 
-/* Kills the child and waits for it; the child may have ended by itself. Returns its status. */
+/* Kills the child and waits; the child may have ended before. Returns the status. */
 int kill_child(pid_t pid);
-/* Waits for a child, which must exit with 0. */
+/* Waits for a child, required to exit with 0. */
 void wait_for_child(pid_t pid);
-/* fork(), with a child killed when its parent ends. */
+/* fork(), with a child killed at the parent's end. */
 pid_t fork_child(void);

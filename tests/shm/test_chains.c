@@ -61,7 +61,7 @@ START_TEST(a_later_chain_takes_the_place)
 }
 END_TEST
 
-/* A worker writing at the same time, or anything at all, makes an entry that fits no key. */
+/* A simultaneous write by a worker, or anything at all, makes an entry without a key. */
 START_TEST(half_an_entry_is_none)
 {
     shared_put_chain(&chains, 1, TAG, 1, NOW);

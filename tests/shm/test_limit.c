@@ -229,7 +229,7 @@ START_TEST(accounts_are_given_up_when_they_are_settled)
     }
     ck_assert_int_eq(pass(limit, "last", 6 * SECOND, 0), SHM_LIMIT_FULL);
     ck_assert_uint_eq(limit_sum(limit, "k", 1), 1);
-    /* a key with a relevant account stays after its last session */
+    /* a key with a relevant account stays after the last session */
     ck_assert_int_eq(pass(limit, "k", 6 * SECOND, 0), SHM_LIMIT_OK);
     shm_limit_give(limit, count, 6 * SECOND);
     ck_assert_uint_eq(limit_used(limit), 8);

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #define KILLS 200
-#define STOP_EVERY                                                                                 \
-    20 /* kills between those where a worker is stopped for longer than others wait */
+#define STOP_EVERY 20 /* kills between those with a worker stopped beyond the others' patience */
 #define ALL_AT_ONCE 20
 #define WORKERS 4
 #define KEYS 3
@@ -131,7 +130,7 @@ static void let_work(struct soak *soak, uint32_t worker)
     }
 }
 
-/* A worker possibly holding a lock, to be taken from it. */
+/* A worker possibly holding a lock, to be taken away. */
 static void stop_worker(struct soak *soak, uint32_t worker)
 {
     ck_assert_int_eq(kill(soak->pids[worker], SIGSTOP), 0);

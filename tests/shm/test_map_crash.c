@@ -17,10 +17,10 @@
 #define STEPS_MOST 400 /* updates of a worker between two kills */
 
 #define WORKERS 3
-#define ORPHAN 2     /* a worker with some deaths reported late: its locks are taken */
+#define ORPHAN 2     /* a worker with some deaths reported late: the locks are taken */
 #define KEYS 8       /* keys of a worker */
 #define SUMS 4       /* to which all add */
-#define GARBAGE 50   /* keys already expired when they are set, without room */
+#define GARBAGE 50   /* keys already expired when set, without room */
 #define LOG_MOST 150 /* bytes of a worker's log, before the log begins anew */
 #define CAPACITY (WORKERS * KEYS + WORKERS + SUMS + 8)
 #define NOW 5
@@ -33,7 +33,7 @@ static const struct shm_map_shape shapes[] = { { CAPACITY, 16, 200, 0 },
 struct line {
     _Atomic uint32_t begun; /* the state about to be made */
     _Atomic uint32_t done;  /* the last that it has made */
-    uint32_t latest;        /* no state of this number or below will be made */
+    uint32_t latest;        /* no later state has this number or a lower one */
 };
 
 struct ledger {

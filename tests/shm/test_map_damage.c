@@ -51,7 +51,7 @@ static void call_all(struct shm_map *map)
     test_require(shm_map_count(map) <= map->table.entry_n);
 }
 
-/* Fills the map as far as possible, and empties it. */
+/* Fills the map as far as possible, and empties the map. */
 static void fill_and_empty(struct shm_map *map, uint64_t now)
 {
     for (uint32_t key = 1000; key < 1000 + CAPACITY; key++)
@@ -62,7 +62,7 @@ static void fill_and_empty(struct shm_map *map, uint64_t now)
         shm_map_delete(map, &key, sizeof(key), now);
 }
 
-/* Fails the test unless the map serves as a new one does, once it was found full, and full again
+/* Fails the test unless the map serves as a new one does, after being found full, and full again
  * later. */
 static void check_mended(struct shm_map *map)
 {

@@ -13,7 +13,7 @@
 #define NOW 5
 #define KEYS 32
 #define KILLS 60
-#define RECORD_BYTES 24 /* of the log, for an empty key */
+#define RECORD_BYTES 24 /* bytes of a record in the log, for an empty key */
 #define MAPS 8
 
 static const struct shm_map_shape shape = { 64, 8, 16, 0 };
@@ -127,12 +127,11 @@ START_TEST(who_is_slow_is_told_of_a_loss)
 }
 END_TEST
 
-/* The record of an empty key is shorter than the rest, so that a record goes round the end of a
- * ring. The record is not within reach of the first records of other shards, whose rings are beside
- * it. */
+/* The record of an empty key is shorter than the rest, so a record goes round the end of a ring.
+ * The record is out of reach of the first records of other shards, with the rings beside. */
 START_TEST(a_record_goes_round)
 {
-    unsigned records = (1u << _i) / RECORD_BYTES; /* before the record, in a ring of that size */
+    unsigned records = (1u << _i) / RECORD_BYTES; /* before the record, in a ring of the size */
 
     for (int i = 0; i < MAPS; i++) { /* the seed of a map decides the shard of a key */
         struct logged a;

@@ -12,7 +12,7 @@
 #define CAPACITY 200
 #define KEYS 90
 #define OTHER 7  /* slot of the process that comes later */
-#define FORGED 8 /* of one that lives, in locks */
+#define FORGED 8 /* slot of a living process, forged in locks */
 #define TRIALS 300
 #define WRITES_MOST 400
 #define RUN_MOST 64
@@ -316,8 +316,8 @@ START_TEST(a_process_that_comes_is_refused_nothing_by_forged_counts)
 }
 END_TEST
 
-/* A process that has looked through all, and has looked for room a moment ago, looks again where
- * somebody has died since. */
+/* A process that has looked through all, and has just looked for room, looks again after a further
+ * death. */
 START_TEST(a_death_has_forged_counts_looked_for)
 {
     struct shm_map *map = map_to_forge(_i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Maps with a limit of memory, whose entries take pages of their own: long values, their memory,
- * and its release. */
+/* Maps with a limit of memory, and pages per entry: long values, and the use and release of
+ * memory. */
 #include "os/memory.h"
 #include "shm/map_private.h"
 #include "shm/memory.h"

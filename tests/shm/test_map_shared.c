@@ -161,7 +161,7 @@ START_TEST(no_value_is_seen_half_written)
 }
 END_TEST
 
-/* More keys than fit, in shards that borrow entries; some expire. */
+/* More keys than fit, in shards with borrowed entries; some expire. */
 static void churn_keys(struct shm_map *map, uint64_t seed)
 {
     map_join(map, 1 + (uint32_t)seed, 1);

@@ -142,7 +142,7 @@ static void check_map(struct stepping *stepping, struct shm_map *map)
     test_require(map->mended.emptied + map->mended.rebuilt + map->mended.taken == 0);
 }
 
-/* For the handler of a signal, which is told nothing. */
+/* For the handler of a signal, which has no argument. */
 static struct stepping *stepped;
 
 /* In the child, at the call's first store into the map. */

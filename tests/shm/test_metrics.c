@@ -33,7 +33,7 @@ static void fold(struct shm_metrics *metrics, const struct shm_metrics_shape *sh
     shm_metrics_kind.slot_released(metrics, shape, (struct slot_id) { slot, 1 });
 }
 
-/* Takes a worker's row into the totals, and returns it. */
+/* Takes a worker's row into the totals, and returns the row. */
 static shm_row *take_row(struct shm_metrics *metrics, uint32_t slot)
 {
     shm_metrics_kind.slot_acquired(metrics, &three, (struct slot_id) { slot, 1 });

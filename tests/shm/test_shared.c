@@ -184,7 +184,7 @@ START_TEST(the_dead_leave_the_accept_mutex)
 }
 END_TEST
 
-/* Totals never go back, and never beyond what was counted. */
+/* Totals never go back, and never beyond the counted events. */
 static _Noreturn void read_on(struct shared *shared)
 {
     uint64_t last = 0, now;

@@ -50,7 +50,7 @@ static unsigned open_descriptors(void)
     return n;
 }
 
-/* Address and size of a zone's memory in this process. */
+/* Address and size of a zone's memory in the test's process. */
 static unsigned mappings_of(const char *name)
 {
     FILE *maps = fopen("/proc/self/maps", "r");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Zones with another layout in the next configuration: the memory still usable, and the messages
- * where it is not. */
+ * otherwise. */
 #include "base/compiler.h"
 #include "base/diag.h"
 #include "shm/declared_map.h"
@@ -129,7 +129,7 @@ START_TEST(a_forged_size_is_found)
     map = open_map(zone);
     ck_assert_int_eq(shm_map_set(&map, "b", 1, 1, "", 0, 0, NULL), SHM_MAP_OK);
     if (_i == 1)
-        ck_assert_uint_eq(shm_map_count(&map), 1); /* all shards were looked through */
+        ck_assert_uint_eq(shm_map_count(&map), 1); /* the look went through all shards */
     map.pool->used = map.table.entry_n;
     for (uint32_t shard = 0; shard < map.table.shard_n; shard++)
         map.shards[shard].count = 1000;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker over the simulated kernel, or the lower part of one: a test program starts the level
- * that it tests, and has the same calls on every level. Time passes only when the test says so, or
- * when a wait has nothing else to do; what the program does wrong with a descriptor fails the test.
+/* A worker over the simulated kernel, or the lower part of one: a test program starts its level,
+ * with the same calls on every level. Time passes only when the test says so, or when a wait has
+ * nothing else to do; mistakes of the program with a descriptor fail the test.
  *
- * Levels, each on the one before it:
- *   loop    fixture_start_loop()    sources that the test watches (support/watched.h)
+ * Levels, each on the level before:
+ *   loop    fixture_start_loop()    sources watched by the test (support/watched.h)
  *   net     fixture_start_net()     connections with recording owners (support/owner.h)
  *   stream  fixture_start_stream()  sessions of a scripted protocol (support/scripted.h)
  *   worker  fixture_start_worker()  the whole: a configuration, a listener, the channel to a master
- * Protocols, which need a configuration's text, are tested with the kit that is shipped
+ * Protocols, which need a configuration's text, are tested with the shipped kit
  * (<forkbeard/test.h>). */
 #pragma once
 
@@ -37,7 +37,7 @@ struct fixture_memory {
 };
 
 struct fixture {
-    struct worker parts; /* the first member: storage; a level uses its part */
+    struct worker parts; /* the first member: storage; a level uses only a part */
     /* parts of the level; NULL above it */
     struct loop *loop;
     struct net *net;
@@ -57,7 +57,7 @@ struct fixture {
     struct counters *counters, own_counters;
     struct heartbeat heartbeat;
     bool inside;       /* a callback is running */
-    unsigned released; /* slots of connections that have become free; net level only */
+    unsigned released; /* freed slots of connections; net level only */
 
     /* from the stream level on */
     struct shared *shared;
@@ -112,7 +112,7 @@ void fixture_turn(struct fixture *fixture);
 void fixture_turn_waiting(struct fixture *fixture, int timeout);
 /* Turns until nothing is left to do; fails when there is no end to it. */
 void fixture_run(struct fixture *fixture);
-/* Lets time pass, then runs expired timers and their consequences. */
+/* Lets time pass, then runs expired timers and consequences. */
 void fixture_pass(struct fixture *fixture, uint64_t ms);
 /* Runs the consequences of the test's calls outside of callbacks. */
 void fixture_settle(struct fixture *fixture);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The fixture's level of a whole worker, with a configuration made by hand: one listener, one
- * server that echoes. */
+ * echoing server. */
 #pragma once
 
 #include "process/channel.h"
@@ -26,7 +26,7 @@ struct fixture_worker_options {
 
 /* Starts a worker that accepts. */
 struct fixture *fixture_start_worker(const struct fixture_worker_options *options);
-/* Starts a worker that has not been told to accept. */
+/* Starts a worker without an order to accept. */
 struct fixture *fixture_prepare_worker(const struct fixture_worker_options *options);
 
 /* Adds a letter to the order of the turn's events. */
@@ -41,7 +41,8 @@ void fixture_turn_until_open(struct fixture *fixture, unsigned n);
 
 /* Takes the slot of another worker. */
 struct slot_id fixture_take_slot(struct fixture *fixture);
-/* Take the accept mutex for a second worker, in a turn after its last turn, and release it. */
+/* Take the accept mutex for a second worker, in a turn after the first worker's last, and release
+ * it. */
 void fixture_take_mutex(struct fixture *fixture, struct slot_id id);
 void fixture_release_mutex(struct fixture *fixture, struct slot_id id);
 /* Receives what the worker has sent to the master: the kind of the next message, or 0. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Leaves out the tests of what a build lacks, or the event mechanism that the daemon is tested
- * under, by the table lacking.def. The linux flavour, which has epoll, lacks nothing itself. */
+/* Leaves out tests with a requirement missing in the build, or in the daemon's event mechanism, by
+ * the table lacking.def. The linux flavour, with epoll, lacks nothing itself. */
 #pragma once
 
 #include <stdbool.h>
@@ -51,7 +51,7 @@ static inline bool test_lack_applies(const struct test_lack *row)
     return row->mechanism == NULL || (use != NULL && strcmp(use, row->mechanism) == 0);
 }
 
-/* Returns the test's missing requirement; NULL: none. `program` is its file. */
+/* Returns the test's missing requirement; NULL: none. `program` is the test's file. */
 static inline const char *test_lacks(const char *program, const char *test, int i)
 {
     const char *slash = strrchr(program, '/'), *base = slash != NULL ? slash + 1 : program;

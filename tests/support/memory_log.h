@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A log whose lines stay in memory, where a test reads them: every line that is logged has to be
- * taken by the test, or the test fails when the log is closed. */
+/* A log with lines in memory, for a test to read: the test has to take every logged line, or fails
+ * when the log is closed. */
 #pragma once
 
 #include "base/log.h"
 
 struct memory_log {
-    struct log log; /* for whoever has no log of its own on the target */
+    struct log log; /* for all without a log on the target */
     struct log_target target;
     char text[16384];
 };

@@ -12,7 +12,7 @@ static struct owner *enter_callback(struct fb_conn *conn)
 {
     struct owner *owner = conn->owner;
 
-    test_require(!owner->fixture->inside); /* no callback is run within another, or within a call */
+    test_require(!owner->fixture->inside); /* no callback runs within another, or within a call */
     test_require(owner->conn == conn);
     owner->fixture->inside = true;
     return owner;
@@ -254,7 +254,7 @@ void owner_abort(struct owner *owner)
     conn_fail(owner->conn, FB_ABORTED);
 }
 
-/* The period is prime, so that a shifted piece is noticed. */
+/* The period is prime, so a shifted piece is noticed. */
 static uint8_t pattern_byte(size_t at)
 {
     return (uint8_t)(at % 251);

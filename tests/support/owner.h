@@ -40,8 +40,8 @@ struct owner *owner_open(struct fixture *fixture);
 struct owner *owner_create(struct fixture *fixture, const struct owner *like);
 /* Pipes two, with nothing but a timeout; 0: none. Returns conn_pipe()'s result. */
 int owner_pipe(struct owner *a, struct owner *b, uint64_t timeout);
-/* A server, at 192.0.2.9:80, and a connection to it, whose socket is known after the server's
- * accept: owner_accept(). */
+/* A server, at 192.0.2.9:80, and a connection there, with a socket known after the server's accept:
+ * owner_accept(). */
 struct sim_server *owner_server(struct fixture *fixture);
 struct owner *owner_connect(struct fixture *fixture, const struct owner *like);
 struct owner *owner_accept(struct sim_server *server, struct owner *owner);
@@ -59,5 +59,5 @@ void owner_ignore_eof(struct owner *owner, fb_bytes rest);
 void owner_abort(struct owner *owner);
 /* Writes the next n bytes of an endless pattern. */
 void owner_write_pattern(struct owner *owner, size_t n);
-/* Fails unless exactly n bytes of that pattern were sent. */
+/* Fails unless exactly n bytes of the pattern were sent. */
 void owner_check_pattern(const struct owner *owner, size_t n);

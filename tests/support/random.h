@@ -20,8 +20,8 @@ static inline uint32_t random_below(uint64_t *state, uint32_t n)
     return (uint32_t)(next_random(state) >> 32) % n;
 }
 
-/* The seed of a random test: constant unless FORKBEARD_TEST_SEED, which "make soak" sets, has
- * another. The seed is printed, so that a log tells what to repeat. */
+/* The seed of a random test: constant unless FORKBEARD_TEST_SEED, set by "make soak", has another.
+ * The seed is printed, so a log tells how to repeat the test. */
 static inline uint64_t random_seed(void)
 {
     const char *text = getenv("FORKBEARD_TEST_SEED");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server whose protocol acts by the test's script and records its events. Made by hand, without a
- * configuration: its settings are all zero, meaning "off". */
+/* A server with a protocol that acts by the test's script and records its events. Made by hand,
+ * without a configuration: all settings are zero, meaning "off". */
 #pragma once
 
 #include "session/session.h"
@@ -17,7 +17,7 @@ struct scripted_record {
     void *state;
 };
 
-/* The server's configuration, as the protocol sees it: what the callbacks do besides recording.
+/* The server's configuration, as seen by the protocol: actions of the callbacks besides recording.
  * NULL: nothing, consume everything, close at the end. */
 struct scripted_calls {
     int (*opened)(fb_conn *conn, void *state);
@@ -48,5 +48,5 @@ int scripted_stop(fb_conn *conn, void *state);
  * only so many bytes. */
 struct sim_socket *scripted_connect(struct fixture *fixture);
 struct sim_socket *scripted_connect_slow(struct fixture *fixture, size_t room);
-/* Ends the open sessions, and takes their log lines. */
+/* Ends the open sessions, and takes the log lines. */
 void scripted_end_sessions(struct fixture *fixture);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waiting for a condition, with a deadline that fails the test. */
+/* Waiting for a condition, with a deadline, which fails the test. */
 #pragma once
 
 #include "support/test.h"

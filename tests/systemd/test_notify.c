@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages to a service manager, which only the manager can receive. */
+/* Messages to a service manager, received by the manager alone. */
 #include "systemd/notify.h"
 
 #include "support/test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tables of maps: their results, also among many keys. */
+/* Tables of maps: the results, also among many keys. */
 #include "support/test.h"
 #include "text/map_table.h"
 

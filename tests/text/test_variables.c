@@ -126,7 +126,7 @@ static void look_at_session(struct fb_conn *conn)
     ck_assert_mem_eq(value->p, "\xc0\x00\x02\x01", 4);
 }
 
-/* Handlers before the protocol see that there is no status yet. */
+/* Handlers before the protocol see a session without status yet. */
 static unsigned look_before(struct fb_conn *conn, const void *arg)
 {
     (void)arg;

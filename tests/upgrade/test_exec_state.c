@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors announced by the environment. A case runs in a process of its own, without
- * descriptors except the passed ones. */
+/* Descriptors announced by the environment. A case runs in a separate process, without descriptors
+ * except the passed ones. */
 #include "upgrade/exec_state.h"
 
 #include "support/test.h"
@@ -23,7 +23,7 @@ struct outcome {
         int number, fd, from, descriptor_flags, flags;
         char name[32];
     } sockets[SOCKETS_MAX];
-    int first_flags; /* flags of the first descriptor, whether it was taken or not */
+    int first_flags; /* flags of the first descriptor, whether taken or not */
     int link, parent;
     unsigned side, serial;
     char text[1024];

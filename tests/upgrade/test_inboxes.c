@@ -234,7 +234,7 @@ START_TEST(they_ask_and_answer)
 }
 END_TEST
 
-/* A descriptor is received together with messages before its own. */
+/* A descriptor is received together with the messages before. */
 START_TEST(descriptors_find_their_messages)
 {
     struct scene scene;

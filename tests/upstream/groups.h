@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group of servers for tests, as a configuration and a worker have it, with a clock that the test
- * sets. */
+/* A group of servers for tests, as in a configuration and a worker, with a clock set by the
+ * test. */
 #pragma once
 
 #include "base/memory.h"
@@ -73,7 +73,7 @@ static struct group *group_create(void)
     return group;
 }
 
-/* Adds a server, 127.0.0.1 with port 9000 and its number, with nginx's defaults. */
+/* Adds a server, 127.0.0.1 with port 9000 and the server's number, with nginx's defaults. */
 static struct upstream_server *group_add(struct group *group, uint32_t weight)
 {
     unsigned i = group->upstream.server_n++;
@@ -120,7 +120,7 @@ static inline void group_begin(struct group *group, struct choice *choice)
     choice_begin(choice, &group->upstream);
 }
 
-/* A letter for the chosen server, by its number; '-': none. */
+/* A letter for the chosen server, by number; '-': none. */
 static inline char group_letter(const struct group *group, const struct choice *choice)
 {
     return choice->peer != NULL ? (char)('a' + (choice->peer->server - group->servers)) : '-';

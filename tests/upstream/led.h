@@ -9,8 +9,8 @@
 
 /* Starts a worker with the directives of stream {} and of its server. */
 fb_test *led_start(const char *stream, const char *server);
-/* Fails the test unless the error log has the text so many times; of a text with two parts, behind
- * each other. */
+/* Fails the test unless the error log has the text so many times; a text with two parts has the
+ * second behind the first. */
 void led_logged(fb_test *test, const char *text, unsigned n);
 /* Connects a client, and expects its connection with the server of `address`; NULL: expects a
  * close. */

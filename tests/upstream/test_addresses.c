@@ -46,7 +46,7 @@ static void stop(struct known *known)
     declared_stop(&known->declared);
 }
 
-/* Writes n addresses ending with the byte `last` and its successors. */
+/* Writes n addresses ending with the byte `last` and the successors. */
 static void write_addresses(struct known *known, unsigned n, uint8_t last)
 {
     known->set->n = 0;
@@ -161,8 +161,8 @@ START_TEST(damage_is_bounded)
 }
 END_TEST
 
-/* Whether a helper process gets the entry, and then writes it; it may stay until told[0] is
- * closed. */
+/* Whether a helper process gets the entry, and then writes there; the helper may stay until told[0]
+ * is closed. */
 static bool claims_in_child(struct known *known, bool stays, int told[2])
 {
     char result = 0, go = 0;
@@ -235,7 +235,7 @@ START_TEST(old_names_make_room)
         addresses_note(&known.writer, i, i == 1234 ? 1 : 1000, NULL, NULL);
     }
     ck_assert_uint_eq(addresses_claim(&known.writer, &known.key), ADDRESSES_NONE);
-    later.zone = known.zone; /* for a later configuration, without any address of them */
+    later.zone = known.zone; /* for a later configuration, with none of the addresses */
     ck_assert_uint_eq(addresses_claim(&later, &known.key), 1234);
     known.key = key_of("u", "1234.test:80");
     ck_assert_uint_eq(addresses_find(known.zone, &known.key), ADDRESSES_NONE);

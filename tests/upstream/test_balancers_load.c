@@ -48,7 +48,7 @@ static void destroy(void)
     group_close(&load.group);
 }
 
-/* Begins a long session; returns the letter of its server. */
+/* Begins a long session; returns the letter of the server. */
 static char begin(void)
 {
     struct choice *choice = &load.choices[load.n++];
@@ -239,7 +239,7 @@ START_TEST(idle_for_ages)
 }
 END_TEST
 
-/* An unfinished try counts by its time so far. */
+/* An unfinished try counts by the time so far. */
 START_TEST(unfinished_tries_count)
 {
     create("least_time", (const uint32_t[]) { 1, 1, 0 });

@@ -223,7 +223,7 @@ START_TEST(sessions_leave_an_address_that_is_gone)
 }
 END_TEST
 
-/* An address that comes back in time keeps its remaining sessions, and may be set down then. */
+/* An address back in time keeps all remaining sessions, and may be set down then. */
 START_TEST(sessions_stay_with_an_address_that_comes_back)
 {
     fb_test *test = start("upstream u { zone u 64k; server a.test:80 resolve; }",

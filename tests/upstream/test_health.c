@@ -86,7 +86,7 @@ static void end(unsigned worker, struct health_probe *probe, fb_probe_end how)
         how == FB_PROBE_FAILED ? ECONNREFUSED : 0);
 }
 
-/* Makes a whole check by a worker, when it is due. */
+/* Makes a whole check by a worker, when due. */
 static void make(unsigned worker, fb_probe_end how)
 {
     end(worker, expect_claim(worker), how);
@@ -155,7 +155,7 @@ START_TEST(a_late_worker_leaves_the_check_to_who_makes_it)
 }
 END_TEST
 
-/* A worker has died as it began the state. */
+/* A worker has died at the begin of the state. */
 START_TEST(a_state_that_was_not_begun_whole_is_begun_again)
 {
     open_workers(1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of peers replaced while sessions remember their tries. */
+/* Lists of peers replaced while sessions remember tries. */
 #include "upstream/groups.h"
 
 static struct resolve_found address_of(const char *text, bool backup)
@@ -176,7 +176,7 @@ START_TEST(group_without_addresses_has_no_server)
 }
 END_TEST
 
-/* Memory of which the piece after so many cannot be had. */
+/* Memory with a failing allocation after a number of pieces. */
 struct scarce {
     struct memory memory;
     unsigned left;

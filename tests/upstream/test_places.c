@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proxy_pass with variables: the allowed texts, the target of a name in them, and that no memory
- * remains. */
+/* proxy_pass with variables: the allowed texts, the target of a name, and no memory left. */
 #include "features/hello.h"
 #include "upstream/led.h"
 
@@ -161,7 +160,7 @@ START_TEST(groups_are_found_by_name)
     } names[] = {
         { "Group_1.TEST", "10.0.0.1:80" }, { "group_10.test", "10.0.0.10:80" },
         { "GROUP_200.test", "10.0.0.200:80" }, { "group_1.test:80", NULL }, { "group_1.tes", NULL },
-        { "10.0.0.201:80", "10.0.0.201:80" }, /* a group of its own is named by the text */
+        { "10.0.0.201:80", "10.0.0.201:80" }, /* the text names a separate group */
     };
     char stream[200 * 64], server[128];
     size_t n = 0;

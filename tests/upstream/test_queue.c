@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions waiting for room in their group: their order, their timeout, the queue's size, and early
- * leavers. */
+/* Sessions waiting for room in a group: order, timeout, the queue's size, and early leavers. */
 #include "upstream/led.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Troubles of sessions with a server, as the master reads them in the group's zone: the count
- * raised by each end. */
+/* Troubles of sessions with a server, read by the master in the group's zone: the count raised by
+ * each end. */
 #include "kit/kit.h"
 #include "upstream/led.h"
 #include "upstream/status.h"

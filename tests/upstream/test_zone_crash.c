@@ -65,7 +65,7 @@ static void crash_stop(struct crash *crash)
 
 /* ---- A worker's process ---- */
 
-/* Opens the zone as a worker does that was forked. */
+/* Opens the zone as a forked worker does. */
 static struct group *enter(struct crash *crash, struct upstream_zone *zone, struct slot_id id)
 {
     struct group *group = group_create();
@@ -125,7 +125,7 @@ static void end_session(
     ledger->ended[worker]++;
 }
 
-/* Stands still as long as the test asks for that. */
+/* Stands still as long as asked for by the test. */
 static void stand_still(struct ledger *ledger, unsigned worker)
 {
     uint32_t asked = ledger->asked;

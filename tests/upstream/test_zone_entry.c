@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entries of a zone: the servers with an entry, and the lookups that find it. */
+/* The entries of a zone: the servers with an entry, and the lookups. */
 #include "upstream/zoned.h"
 
 START_TEST(full_zone_leaves_the_rest_to_each_worker)
@@ -72,8 +72,7 @@ START_TEST(room_for_many_is_made_in_one_pass)
     for (unsigned i = 0; i < n; i++)
         group_add(a.group, 1);
     group_open(a.group);
-    /* all names are searched in the whole zone, because it is full; a single pass finds unused
-     * entries */
+    /* the zone is full, so all names are searched everywhere; a single pass finds unused entries */
     ck_assert_uint_le(a.zone.looked_at, n * n + n);
     for (unsigned i = 0; i < n; i++)
         ck_assert_ptr_nonnull(group_peer(a.group, i)->zone);
@@ -131,7 +130,7 @@ START_TEST(servers_that_are_alike_are_found_without_looking_at_all)
 }
 END_TEST
 
-/* Gives the only server n equal peers, and notes their entries. */
+/* Gives the only server n equal peers, and notes the entries. */
 static void make_alike(
     struct zoned_worker *worker, const struct resolve_found *address, unsigned n, uint32_t *entries)
 {

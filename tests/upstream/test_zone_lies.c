@@ -17,7 +17,7 @@
 #define SESSIONS 30 /* in a row, until every server has served some */
 #define TRIALS 400
 
-/* A zone with an honest worker, and a worker that dies. */
+/* A zone with an honest worker, and a dying worker. */
 struct lies {
     struct zoned zoned;
     struct zoned_worker honest, liar;
@@ -85,7 +85,7 @@ static void lies_stop(struct lies *lies)
     zoned_stop(&lies->zoned);
 }
 
-/* Lets time pass, in which checks find all servers well. */
+/* Lets time pass, for checks to find all servers well. */
 static void pass_time(struct lies *lies, uint64_t ms)
 {
     struct group *group = lies->honest.group;
@@ -100,7 +100,7 @@ static void pass_time(struct lies *lies, uint64_t ms)
     }
 }
 
-/* Begins sessions, all served; each server serves at least `least`. */
+/* Begins sessions, all served; at least `least` by each server. */
 static void expect_all_served(struct lies *lies, unsigned least)
 {
     unsigned served[SERVERS] = { 0 };

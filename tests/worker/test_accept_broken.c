@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners that were shut down: left alone, reported, and tried again. */
+/* Listeners after a shutdown: left alone, reported, and tried again. */
 #include "net/listener_socket.h"
 #include "support/fixture_worker.h"
 
@@ -19,7 +19,7 @@ static const struct fixture_worker_options ways[] = {
     { .connections = 16, .processes = 2, .reuseport = 2 },
 };
 
-/* Turns for so long; returns how many turns it took. */
+/* Turns for so long; returns the number of turns. */
 static unsigned turn_for(struct fixture *fixture, uint64_t ms)
 {
     uint64_t until = fixture->loop->clock.mono_ms + ms;

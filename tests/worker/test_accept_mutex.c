@@ -18,8 +18,7 @@ static const struct fixture_worker_options many = {
     .multi_accept = true,
 };
 
-/* Turns until the worker watches its listener, which needs more than a turn; returns the time
- * spent. */
+/* Turns until the worker watches the listener, for more than one turn; returns the time spent. */
 static uint64_t turn_until_watching(struct fixture *fixture)
 {
     uint64_t from = fixture->loop->clock.mono_ms;
@@ -43,7 +42,7 @@ START_TEST(a_holder_that_stands_still_loses_it)
     struct slot_id rival = fixture_take_slot(fixture);
     uint64_t passed;
 
-    for (int i = 0; i < 3; i++) { /* again and again, and it is nothing to speak of */
+    for (int i = 0; i < 3; i++) { /* again and again, but not worth a line */
         fixture_take_mutex(fixture, rival);
         fixture_connect_client(fixture);
         passed = turn_until_watching(fixture);
@@ -373,7 +372,7 @@ static uint64_t try_against_rival(struct pair *pair, enum accept_mutex_status *s
     }
 }
 
-/* Whether it really turns so often, or only writes so. */
+/* Whether the worker really turns so often, or only writes so. */
 START_TEST(nobody_is_the_only_holder_for_long)
 {
     struct pair pair = make_pair();

@@ -70,7 +70,7 @@ static enum share_verdict judge(struct pool *pool, uint32_t ours, bool yields)
     return accept_share_judge(&pool->share, ours, yields, pool->now, &pool->to);
 }
 
-/* Uses the tokens up; returns how many passes that were. */
+/* Uses the tokens up; returns the number of passes. */
 static unsigned use_tokens(struct pool *pool, uint32_t ours)
 {
     unsigned n = 0;
@@ -197,7 +197,7 @@ START_TEST(a_silent_worker_is_left_out)
 END_TEST
 
 /* Room is with workers reporting room, and with fewer clients than possible; after a client has
- * waited in vain it is with nobody until another worker accepts a client. */
+ * waited in vain there is no room until another worker accepts a client. */
 START_TEST(room_is_found)
 {
     struct pool *pool = start();
@@ -240,7 +240,7 @@ START_TEST(lies_are_bounded)
     slot_of(pool, 1)->load.takes = UINT32_MAX;
     slot_of(pool, 1)->heartbeat.now = UINT64_MAX;
     ck_assert_int_eq(judge(pool, 0, true), SHARE_FAIR);
-    use_tokens(pool, MOST / 2); /* above the two that have none, though not above the mean */
+    use_tokens(pool, MOST / 2); /* above the two without clients, though not above the mean */
     ck_assert_int_eq(judge(pool, MOST / WORKERS, true), SHARE_FAIR);
     ck_assert_int_eq(judge(pool, MOST / 2 + MOST / 4, true), SHARE_ASIDE);
     ck_assert_uint_ne(pool->to, 1);

@@ -39,7 +39,7 @@ START_TEST(a_drain_lets_sessions_finish)
     ck_assert_int_eq(fixture->sim->timeout, 0); /* they are opened without waiting for anything */
     ck_assert_uint_eq(fixture->server.record.openings, 4);
     fixture_turn(fixture);
-    ck_assert_int_eq(fixture->sim->timeout, -1); /* the mutex is no concern of it any more */
+    ck_assert_int_eq(fixture->sim->timeout, -1); /* the worker has no use for the mutex */
     sim_says(first, "still here");
     fixture_turn(fixture);
     ck_assert_uint_eq(first->sent_n, 10);

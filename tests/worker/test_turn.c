@@ -101,7 +101,7 @@ START_TEST(who_does_not_hold_it_does_not_watch)
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 1);
 
-    /* once more: the worker watched in its last turn */
+    /* once more: the worker watched in the last turn */
     fixture_take_mutex(fixture, rival);
     fixture->sim->on_wait = check_not_watching;
     fixture_turn(fixture);

@@ -19,7 +19,7 @@ struct dvpoll {
 #define DP_POLL 0xd001
 #define DP_ISPOLLED 0xd002
 
-/* Handles of "/dev/poll"; any other path or descriptor goes to the system. */
+/* Handles of "/dev/poll"; all other paths and descriptors go to the system. */
 int devpoll_open(const char *path, int flags, ...);
 /* Weak names: a test may define these, and call devpoll_NAME_shim() itself. */
 ssize_t devpoll_write(int fd, const void *p, size_t n);
