@@ -167,7 +167,6 @@ static COLD void renew_set(struct loop *loop)
 
 static inline void report_epoll_event(struct loop *loop, const struct epoll_event *event)
 {
-    struct epoll_state *state = loop->mechanism_state;
     uint32_t events = event->events;
     struct source *source =
         loop_source(loop, (uint32_t)event->data.u64, (uint32_t)(event->data.u64 >> 32));
@@ -175,7 +174,7 @@ static inline void report_epoll_event(struct loop *loop, const struct epoll_even
     if (unlikely(source == NULL)) {
         /* the descriptor was closed under the source, and another has the file: the kernel watches
          * on */
-        state->haunted = true;
+        ((struct epoll_state *)loop->mechanism_state)->haunted = true;
         return;
     }
     debug_flags(loop, source, "epoll reports", events, flag_words);
@@ -195,8 +194,8 @@ static void epoll_process_events(struct loop *loop, int timeout)
 
     if (n <= 0)
         loop_check_wait(loop, "epoll_pwait", n, timeout);
-    for (int i = 0; i < n; i++)
-        report_epoll_event(loop, &events[i]);
+    for (const struct epoll_event *event = events; n > 0; event++, n--)
+        report_epoll_event(loop, event);
     if (unlikely(state->haunted))
         renew_set(loop);
 }
