@@ -84,11 +84,6 @@ int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32
 
 /* rate.c: Works out a rate given as text. Returns 0; -1 without memory. */
 int proxy_rate_evaluate(fb_conn *client, const struct proxy_rate *rate, uint64_t *out);
-/* Computes any rate; *out is the fixed rate already. */
-static inline int proxy_rate_of(fb_conn *client, const struct proxy_rate *rate, uint64_t *out)
-{
-    return rate->text != NULL ? proxy_rate_evaluate(client, rate, out) : 0;
-}
 /* rate.c: proxy_download_rate and proxy_upload_rate */
 int proxy_rate_set_download(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 int proxy_rate_set_upload(fb_conf *conf, void *value, const char *const *args, uint32_t n);

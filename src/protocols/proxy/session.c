@@ -21,8 +21,8 @@ enum { TIMER_LISTENS };
 /* Room for a state of this size lies beside each connection, also beside servers'. */
 static_assert(sizeof(struct proxy) <= 8, "a proxied session has become dearer");
 
-static void begin_try(
-    fb_conn *client, const struct proxy_worker *own, const struct proxy_conf *conf);
+static void begin_try(fb_conn *client, struct proxy *proxy, const struct proxy_worker *own,
+    const struct proxy_conf *conf);
 
 static void fail_session(fb_conn *client, uint32_t status)
 {
@@ -45,12 +45,13 @@ static void give_up_session(fb_conn *client)
 static bool may_try_again(const fb_conn *client, const struct proxy *proxy)
 {
     const struct proxy_conf *conf = fb_conf_of(client);
-    uint32_t passed = (uint32_t)fb_mono_ms(fb_worker_of(client)) - proxy->began_ms;
 
     return conf->next_upstream && proxy->may_go_on &&
            (conf->next_upstream_tries == 0 ||
                proxy->failed < (uint64_t)conf->next_upstream_tries) &&
-           (conf->next_upstream_timeout == 0 || passed < (uint64_t)conf->next_upstream_timeout);
+           (conf->next_upstream_timeout == 0 ||
+               (uint32_t)fb_mono_ms(fb_worker_of(client)) - proxy->began_ms <
+                   (uint64_t)conf->next_upstream_timeout);
 }
 
 /* ---- The connection to a server ---- */
@@ -80,8 +81,10 @@ static int server_opened(fb_conn *server, void *state)
     };
 
     assert(!proxy->connected);
-    if (proxy_rate_of(client, &conf->upload, &options.rate_from_a) != 0 ||
-        proxy_rate_of(client, &conf->download, &options.rate_from_b) != 0) {
+    if ((conf->upload.text != NULL &&
+            proxy_rate_evaluate(client, &conf->upload, &options.rate_from_a) != 0) ||
+        (conf->download.text != NULL &&
+            proxy_rate_evaluate(client, &conf->download, &options.rate_from_b) != 0)) {
         fail_session(client, 500);
         return 0;
     }
@@ -102,7 +105,7 @@ static void end_failed_try(
     own->upstreams->end(client, server, how);
     proxy->failed += how != FB_TRY_UNUSED;
     if (how == FB_TRY_UNUSED || may_try_again(client, proxy))
-        begin_try(client, own, fb_conf_of(client));
+        begin_try(client, proxy, own, fb_conf_of(client));
     else
         fail_session(client, status);
 }
@@ -173,10 +176,9 @@ static fb_conn *connect_bound(fb_conn *client, const fb_target *target, fb_conne
     return fb_connect_with(fb_worker_of(client), target, &server_ops, client, options);
 }
 
-static void connect_to(fb_conn *client, const struct proxy_worker *own,
+static void connect_to(fb_conn *client, struct proxy *proxy, const struct proxy_worker *own,
     const struct proxy_conf *conf, const fb_try *run)
 {
-    struct proxy *proxy = fb_state_of(client);
     fb_conn *server;
     fb_connect_options options = {
         .size = sizeof(options),
@@ -197,12 +199,12 @@ static void connect_to(fb_conn *client, const struct proxy_worker *own,
     give_up_session(client);
 }
 
-static void follow_choice(fb_conn *client, const struct proxy_worker *own,
+static void follow_choice(fb_conn *client, struct proxy *proxy, const struct proxy_worker *own,
     const struct proxy_conf *conf, fb_choice choice, const fb_try *run)
 {
     switch (choice) {
     case FB_CHOICE_SERVER:
-        connect_to(client, own, conf, run);
+        connect_to(client, proxy, own, conf, run);
         break;
     case FB_CHOICE_NONE:
         fail_session(client, 502);
@@ -214,18 +216,17 @@ static void follow_choice(fb_conn *client, const struct proxy_worker *own,
 
 static void chosen(fb_conn *client, void *state, fb_choice choice, const fb_try *run)
 {
-    (void)state;
-    follow_choice(client, fb_worker_state(client), fb_conf_of(client), choice, run);
+    follow_choice(client, state, fb_worker_state(client), fb_conf_of(client), choice, run);
 }
 
-static void begin_try(
-    fb_conn *client, const struct proxy_worker *own, const struct proxy_conf *conf)
+static void begin_try(fb_conn *client, struct proxy *proxy, const struct proxy_worker *own,
+    const struct proxy_conf *conf)
 {
     const fb_try *run;
     fb_choice choice = own->upstreams->choose(client, conf->upstream, chosen, &run);
 
     if (choice != FB_CHOICE_WAITS)
-        follow_choice(client, own, conf, choice, run);
+        follow_choice(client, proxy, own, conf, choice, run);
     else if (!conf->half_close)
         own->upstreams->end_with_client(client);
 }
@@ -237,15 +238,14 @@ static void end_listening(fb_conn *client, struct proxy *proxy)
 {
     proxy->listens = false;
     fb_stop(client);
-    begin_try(client, fb_worker_state(client), fb_conf_of(client));
+    begin_try(client, proxy, fb_worker_state(client), fb_conf_of(client));
 }
 
 /* Whether a silent client may have gone, because sessions end without a byte: in a circle of two
  * daemons new sessions begin as fast as sessions end. */
 static bool is_wary(const struct proxy_worker *own, const struct proxy_conf *conf)
 {
-    return own->silent_ms != 0 && !conf->half_close &&
-           fb_mono_ms(own->worker) - own->silent_ms < SILENCE_MS;
+    return !conf->half_close && fb_mono_ms(own->worker) - own->silent_ms < SILENCE_MS;
 }
 
 static int client_opened(fb_conn *client, void *state)
@@ -254,13 +254,14 @@ static int client_opened(fb_conn *client, void *state)
     const struct proxy_conf *conf = fb_conf_of(client);
     struct proxy *proxy = state;
 
-    proxy->began_ms = (uint32_t)fb_mono_ms(own->worker);
+    if (conf->next_upstream_timeout > 0)
+        proxy->began_ms = (uint32_t)fb_mono_ms(own->worker);
     fb_set_timeout(client, 0); /* the times of the proxy hold */
     if (conf->bind.n > 1)
         proxy_bind_begin(client);
-    if (!is_wary(own, conf)) {
+    if (own->silent_ms == 0 || !is_wary(own, conf)) {
         fb_stop(client);
-        begin_try(client, own, conf);
+        begin_try(client, proxy, own, conf);
         return 0;
     }
     proxy->listens = true;
