@@ -9,8 +9,7 @@
 static void check_backend_conn(const struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;
-    const struct session_tries *tries =
-        session != NULL && !conn->outgoing ? session_tries_of(session) : NULL;
+    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
 
     assert((conn->session_phase == SESSION_KEEPALIVE) == (keepalive_has(conn) && session != NULL));
     if (conn_is_owned(conn) && conn->ends_stopped && conn_is_active(conn))

@@ -9,6 +9,7 @@
 #include "backends/chain.h"
 
 #include "base/compiler.h"
+#include "net/conn_connect.h"
 #include "session/record.h"
 #include "session/server.h"
 #include "session/session.h"
@@ -29,10 +30,15 @@ static void get_host(const struct conn_peer *peer, uint8_t host[16])
     memcpy(host + sizeof(mapped), &peer->in, 4);
 }
 
-static uint64_t mix_word(uint64_t word)
+static uint64_t hash_words(const uint64_t *words, unsigned n)
 {
-    word *= UINT64_C(0x9e3779b97f4a7c15);
-    return word ^ word >> 32;
+    uint64_t hash = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 32;
+    }
+    return hash;
 }
 
 static uint64_t hash_host(const uint8_t host[16])
@@ -40,16 +46,21 @@ static uint64_t hash_host(const uint8_t host[16])
     uint64_t words[2];
 
     memcpy(words, host, sizeof(words));
-    return mix_word(mix_word(words[0]) ^ words[1]);
+    return hash_words(words, 2);
 }
 
-/* Hashes the addresses of a connection, known at both ends, and of one connection at most. */
+static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+    "the port of an address is found without a look at its family");
+
+/* Hashes the addresses of a connection, known at both ends, and of one connection at most; ports
+ * in network byte order. */
 static uint64_t hash_ends(const struct conn_peer *from, in_port_t to_port)
 {
-    uint8_t host[16];
+    uint64_t words[3];
 
-    get_host(from, host);
-    return mix_word(hash_host(host) ^ ((uint64_t)from->port << 16 | to_port));
+    get_host(from, (uint8_t *)words);
+    words[2] = (uint64_t)from->port << 16 | to_port;
+    return hash_words(words, 3);
 }
 
 static bool is_loopback(const uint8_t host[16])
@@ -101,13 +112,14 @@ static COLD bool follow_chain(struct fb_conn *conn, uint32_t chain)
 bool chain_begin(struct fb_conn *conn)
 {
     const struct chain_use *use = &stream_of(conn)->chains;
+    const struct binding *binding = conn->owner;
     uint32_t chain;
     uint64_t key;
 
     assert(!conn->outgoing);
     if (use->table == NULL || conn->peer.family == AF_UNIX)
         return true;
-    key = hash_ends(&conn->peer, address_port(&session_binding_of(conn)->address));
+    key = hash_ends(&conn->peer, binding->address.in.sin_port);
     chain = shared_take_chain(use->table, key, use->tag, conn->net->loop.clock.mono_ms);
     return likely(chain == 0) || follow_chain(conn, chain);
 }
@@ -139,17 +151,26 @@ static bool is_to_this_host(
     return false;
 }
 
-COLD void chain_note(struct fb_conn *client, const struct fb_conn *server)
+static COLD void note_to_our_port(
+    struct chain_use *use, const struct fb_conn *client, const struct fb_conn *server)
 {
-    struct chain_use *use = &stream_of(client)->chains;
     const struct session_record *record = session_record_of(client);
     uint64_t now = client->net->loop.clock.mono_ms;
     uint32_t chain = record != NULL ? record->chain : 0;
     struct conn_peer local;
 
-    assert(server->outgoing && use->table != NULL);
     if (client->outgoing || server->source.fd == -1 || !is_to_this_host(use, server, &local, now))
         return;
     chain = use->binding_n > CHAIN_BITS ? chain + 1 : chain | session_binding_of(client)->chain;
-    shared_put_chain(use->table, hash_ends(&local, ntohs(server->peer.port)), use->tag, chain, now);
+    shared_put_chain(use->table, hash_ends(&local, server->peer.port), use->tag, chain, now);
+}
+
+void chain_note(const struct fb_conn *owner, const struct fb_conn *server)
+{
+    struct chain_use *use = &stream_of(owner)->chains;
+
+    assert(server->outgoing);
+    if (use->table != NULL && server->peer.family != AF_UNIX &&
+        unlikely(use->listen_ports >> ntohs(server->peer.port) % 64 & 1))
+        note_to_our_port(use, session_client_of(owner), server);
 }

@@ -6,19 +6,11 @@
  * is the number of bindings passed, and a circle if greater than the number of bindings. */
 #pragma once
 
-#include "net/address_parse.h"
 #include "session/stream.h"
 
 /* Begins to note the chains of a worker's connections. */
 void chain_init(struct stream *stream, const struct stream_settings *settings, uint32_t generation);
 /* Begins a client's session; false: a circle, and the client is closed after a line in the log. */
 bool chain_begin(struct fb_conn *conn);
-/* Notes the chain of a connection begun for the client, to a port of ours. */
-void chain_note(struct fb_conn *client, const struct fb_conn *server);
-
-/* Whether a connection to the address may lead to a listener of ours. */
-static inline bool chain_may_be_ours(const struct stream *stream, const struct address *address)
-{
-    return stream->chains.table != NULL && address->any.sa_family != AF_UNIX &&
-           (stream->chains.listen_ports >> address_port(address) % 64 & 1) != 0;
-}
+/* Notes the chain of a connection begun for the owner, if it goes to a port of ours. */
+void chain_note(const struct fb_conn *owner, const struct fb_conn *server);

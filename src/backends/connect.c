@@ -53,15 +53,13 @@ struct order {
 };
 
 /* Returns a target with the session's lifetime, or NULL without memory. */
-static inline const struct fb_target *own_target(
+static NOINLINE const struct fb_target *own_target(
     const struct order *order, struct session_conn *session)
 {
     struct fb_target *copy;
 
     if (order->trunk != NULL)
         return &order->trunk->target;
-    if (order->lasting)
-        return order->target;
     copy = net_alloc(&order->stream->net, &session->lasting, sizeof(*copy));
     if (copy != NULL)
         *copy = *order->target;
@@ -121,7 +119,8 @@ static ALWAYS_INLINE struct fb_conn *connect_new(const struct order *order)
     session->ops = order->ops;
     if (order->parent != NULL)
         session_conn_adopt(session, order->parent);
-    outgoing->target = own_target(order, session);
+    outgoing->target =
+        order->trunk == NULL && order->lasting ? order->target : own_target(order, session);
     if (unlikely(net_is_full(net)))
         make_room_for_server(stream, order->owner);
     if (likely(outgoing->target != NULL))
@@ -133,10 +132,10 @@ static ALWAYS_INLINE struct fb_conn *connect_new(const struct order *order)
     }
     session->conn = conn;
     conn->opened_ms = net->loop.clock.mono_ms;
-    if (order->owner != NULL && unlikely(chain_may_be_ours(stream, &order->target->address)))
-        chain_note(session_client_of(order->owner), conn);
+    if (order->owner != NULL)
+        chain_note(order->owner, conn);
     session_set_phase(conn, SESSION_NEW);
-    if (unlikely(conn_lacks_descriptor(conn)) && !session->waits)
+    if (conn_lacks_descriptor(conn) && !session->waits)
         idle_reclaim(stream, order->owner, "descriptors are not enough");
     set_deadline(order, session);
     return conn;
@@ -206,12 +205,26 @@ static ALWAYS_INLINE struct fb_conn *fill_order(const struct order *order, void 
     return conn;
 }
 
+/* Whether these options need a trunk. */
+static inline bool wants_trunk(const fb_connect_options *options)
+{
+    return options->local != NULL || options->age > 0 ||
+           (options->receive_buffer | options->key_n | options->limit |
+               (options->flags & TRUNK_FLAGS)) != 0;
+}
+
+bool backend_connect_is_plain(const struct fb_target *target, const fb_connect_options *options)
+{
+    return target != NULL && options->owner != NULL && (options->flags & FB_CONNECT_LASTING) &&
+           !wants_trunk(options);
+}
+
 struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
     const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level)
 {
     const struct order order = {
         .stream = stream_of(owner),
-        .binding = session_binding_of(owner),
+        .binding = owner->owner,
         .owner = owner,
         .parent = conn_is_active(owner) ? session_conn_make(owner) : NULL,
         .target = target,
@@ -252,7 +265,7 @@ struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
         if (order.parent == NULL)
             return NULL;
     }
-    if (trunk_is_wanted(options)) {
+    if (wants_trunk(options)) {
         order.trunk = trunk_get(stream, target, ops, options);
         if (order.trunk == NULL)
             return NULL;

@@ -11,18 +11,27 @@
 #define TURN_SESSIONS 512
 #define TURN_MS 20
 
+/* Returns the setting of the session's group, or else of the session's server. */
+static const struct upstream_drop *drop_of_tries(
+    const struct session_tries *tries, const struct server *server)
+{
+    const struct upstream_drop *drop = &tries->choice.upstream->drop;
+
+    return drop->way != UPSTREAM_DROP_UNSET ? drop : &server->settings.drop;
+}
+
 /* Ends a session of a server that is out, in time; but not during the connect. */
 static void drop_session(struct fb_conn *conn, void *arg)
 {
     unsigned *left = arg;
-    const struct session_tries *tries = conn->outgoing ? NULL : tries_of(conn);
+    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
     const struct peer *peer = tries != NULL && tries->choice.is_watched ? tries->choice.peer : NULL;
     uint64_t over;
 
     if (*left == 0 || peer == NULL || peer->out_ms == 0 ||
         tries->choice.connected_ms == CHOICE_NO_TIME)
         return;
-    over = session_spread(conn, (uint64_t)backend_drop_of(tries, session_server_of(conn))->over);
+    over = session_spread(conn, (uint64_t)drop_of_tries(tries, session_server_of(conn))->over);
     if (conn->net->loop.clock.mono_ms - peer->out_ms < over)
         return;
     --*left;
@@ -49,7 +58,8 @@ void backend_drop_watch(struct session_tries *tries)
     struct stream *stream = stream_of(tries->client);
     const struct upstream *upstream = tries->choice.upstream;
 
-    if (upstream->is_of_session || upstream->peers->is_plain)
+    if (upstream->is_of_session || upstream->peers->is_plain ||
+        drop_of_tries(tries, session_server_of(tries->client))->way != UPSTREAM_DROP_ON)
         return;
     choice_watch(&tries->choice);
     stream->drop.expired = look;

@@ -8,14 +8,6 @@
 
 #include "backends/tries.h"
 
-/* Returns the setting of the session's group, or else of the session's server. */
-static inline const struct upstream_drop *backend_drop_of(
-    const struct session_tries *tries, const struct server *server)
-{
-    const struct upstream_drop *drop = &tries->choice.upstream->drop;
-
-    return drop->way != UPSTREAM_DROP_UNSET ? drop : &server->settings.drop;
-}
-
-/* Watches the server of the begun try, unless the server's state cannot change. */
+/* Watches the server of the begun try, where a setting says so and the server's state can
+ * change. */
 void backend_drop_watch(struct session_tries *tries);

@@ -29,11 +29,11 @@ static NOINLINE int find_balance_key(struct fb_conn *client, struct choice *choi
 }
 
 /* Begins the choice of a session in a group; NULL without memory. */
-static inline struct session_tries *begin_in(struct fb_conn *client, struct upstream *upstream)
+static inline struct session_tries *begin_in(
+    struct stream *stream, struct session_conn *session, struct upstream *upstream)
 {
-    struct session_conn *session = session_conn_make(client);
-    struct session_tries *tries =
-        likely(session != NULL) ? spares_take(&stream_of(client)->tries) : NULL;
+    struct session_tries *tries = spares_take(&stream->tries);
+    struct fb_conn *client = session->conn;
 
     if (unlikely(tries == NULL)) {
         backend_group_close(upstream);
@@ -50,16 +50,15 @@ static inline struct session_tries *begin_in(struct fb_conn *client, struct upst
 }
 
 /* Begins the tries in the group named by a text; returns the reason where there is no group. */
-static NOINLINE fb_choice begin_by_text(struct fb_conn *client, const struct fb_upstream *where)
+static NOINLINE fb_choice begin_by_text(
+    struct stream *stream, struct session_conn *session, const struct fb_upstream *where)
 {
     fb_choice status = FB_CHOICE_NO_MEMORY;
-    struct upstream *upstream = NULL;
+    struct upstream *upstream = backend_group_find(session->conn, where, &status);
 
-    if (session_conn_make(client) != NULL)
-        upstream = backend_group_find(client, where, &status);
     if (upstream == NULL && status == FB_CHOICE_INVALID)
-        session_end_note(client, SESSION_END_NO_UPSTREAM);
-    if (upstream != NULL && begin_in(client, upstream) == NULL)
+        session_end_note(session->conn, SESSION_END_NO_UPSTREAM);
+    if (upstream != NULL && begin_in(stream, session, upstream) == NULL)
         status = FB_CHOICE_NO_MEMORY;
     return status;
 }
@@ -165,18 +164,14 @@ static COLD fb_choice show_group(struct session_tries *tries)
     return FB_CHOICE_NONE;
 }
 
-/* Whether the time of the first byte is asked for: by a variable, or of the peers of a group. */
-static inline bool wants_first_byte(const struct session_tries *tries, const struct server *server)
-{
-    return !tries->choice.upstream->is_single || server->variables->uses_first_byte;
-}
-
 /* Shows the protocol a begun try, in memory that all sessions share. */
-static fb_choice show_try(struct session_tries *tries, fb_choice status, const fb_try **out)
+static fb_choice show_try(
+    struct stream *stream, struct session_tries *tries, fb_choice status, const fb_try **out)
 {
     const struct server *server = session_server_of(tries->client);
+    const struct upstream *upstream = tries->choice.upstream;
     const struct peer *peer = tries->choice.peer;
-    fb_try *shown = &stream_of(tries->client)->shown_try;
+    fb_try *shown = &stream->shown_try;
 
     *out = NULL;
     if (status == FB_CHOICE_NONE)
@@ -189,9 +184,11 @@ static fb_choice show_try(struct session_tries *tries, fb_choice status, const f
         .target = &peer->target,
         .server = peer->server->name,
         .left = tries->choice.left,
-        .wants_first_byte = wants_first_byte(tries, server),
+        /* asked for by a variable, or of the peers of a group */
+        .wants_first_byte = !upstream->is_single || server->variables->uses_first_byte,
     };
-    if (unlikely(backend_drop_of(tries, server)->way == UPSTREAM_DROP_ON))
+    if (unlikely(upstream->drop.way == UPSTREAM_DROP_ON ||
+                 server->settings.drop.way == UPSTREAM_DROP_ON))
         backend_drop_watch(tries);
     *out = shown;
     return status;
@@ -199,15 +196,15 @@ static fb_choice show_try(struct session_tries *tries, fb_choice status, const f
 
 /* Asks the balancer, and shows the protocol the outcome. */
 static inline fb_choice choose(
-    struct session_tries *tries, session_chosen *chosen, const fb_try **out)
+    struct stream *stream, struct session_tries *tries, session_chosen *chosen, const fb_try **out)
 {
     struct upstream *upstream = tries->choice.upstream;
     struct session_record *record;
     fb_choice status;
 
     if (unlikely(upstream->refreshes != NULL))
-        refresh_group(&stream_of(tries->client)->upstreams, upstream);
-    status = show_try(tries, queue_choose(&tries->choice), out);
+        refresh_group(&stream->upstreams, upstream);
+    status = show_try(stream, tries, queue_choose(&tries->choice), out);
     if (likely(status != FB_CHOICE_WAITS))
         return status;
     record = session_record_create(tries->client->session);
@@ -222,21 +219,25 @@ static inline fb_choice choose(
 fb_choice tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
     session_chosen *chosen, const fb_try **out)
 {
-    struct session_tries *tries = tries_of(client);
+    struct session_conn *session = session_conn_make(client);
+    struct session_tries *tries = session_tries_of(client);
+    struct stream *stream = stream_of(client);
     fb_choice status = FB_CHOICE_NO_MEMORY;
 
     assert(chosen != NULL && upstream != NULL);
     *out = NULL;
+    if (unlikely(session == NULL))
+        return FB_CHOICE_NO_MEMORY;
     if (tries == NULL && likely(upstream->upstream != NULL)) {
-        tries = begin_in(client, upstream->upstream);
+        tries = begin_in(stream, session, upstream->upstream);
     } else if (tries == NULL) {
-        status = begin_by_text(client, upstream);
-        tries = tries_of(client);
+        status = begin_by_text(stream, session, upstream);
+        tries = session_tries_of(client);
     }
     if (unlikely(tries == NULL))
         return status;
     if (likely(tries->choice.peer == NULL && !choice_waits(&tries->choice)))
-        return choose(tries, chosen, out);
+        return choose(stream, tries, chosen, out);
     conn_log(client, LEVEL_ALERT, 0, "a server is chosen while a try of the session %s",
         choice_waits(&tries->choice) ? "waits" : "runs");
     return FB_CHOICE_INVALID;
@@ -244,7 +245,7 @@ fb_choice tries_choose(struct fb_conn *client, const struct fb_upstream *upstrea
 
 void tries_end_with_client(struct fb_conn *client)
 {
-    const struct session_tries *tries = tries_of(client);
+    const struct session_tries *tries = session_tries_of(client);
 
     if (tries != NULL && choice_waits(&tries->choice))
         conn_end_with_peer(client, true);
@@ -259,7 +260,7 @@ void tries_tell(struct choice *choice, fb_choice status)
 
     assert(chosen != NULL && status != FB_CHOICE_WAITS);
     conn_end_with_peer(client, false);
-    status = show_try(tries, status, &run);
+    status = show_try(stream_of(client), tries, status, &run);
     session_callback_begin(client, CALLBACK_CHOSEN);
     chosen(client, client->state, status, run);
     session_callback_end(client);
@@ -275,18 +276,18 @@ static const struct fb_conn *server_of(const struct fb_conn *client)
 
 void tries_connected(struct fb_conn *client)
 {
-    struct session_tries *tries = tries_of(client);
+    struct session_tries *tries = session_tries_of(client);
 
     if (tries == NULL || tries->choice.peer == NULL)
         return;
     choice_connected(&tries->choice);
-    if (unlikely(session_log_wants(client, LEVEL_INFO)) && server_of(client) != NULL)
+    if (conn_logs(client, LEVEL_INFO) && server_of(client) != NULL)
         session_log_connected(client, server_of(client));
 }
 
 void tries_first_byte(struct fb_conn *client)
 {
-    struct session_tries *tries = tries_of(client);
+    struct session_tries *tries = session_tries_of(client);
 
     if (tries != NULL && tries->choice.peer != NULL)
         choice_first_byte(&tries->choice);
@@ -360,7 +361,7 @@ static inline void count_server(struct session_tries *tries, const struct fb_con
 
 void tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how)
 {
-    struct session_tries *tries = tries_of(client);
+    struct session_tries *tries = session_tries_of(client);
 
     if (tries == NULL || tries->choice.peer == NULL)
         return;
@@ -389,7 +390,7 @@ static COLD const char *action_of(
 COLD void tries_describe(const struct fb_conn *conn, struct log_line *line)
 {
     const struct fb_conn *client = session_client_of(conn), *server;
-    const struct session_tries *tries = client->outgoing ? NULL : tries_of(client);
+    const struct session_tries *tries = client->outgoing ? NULL : session_tries_of(client);
     const struct session_try *last;
     struct session_try running;
 
@@ -416,7 +417,7 @@ COLD void tries_describe(const struct fb_conn *conn, struct log_line *line)
 void tries_clear(struct session_conn *session)
 {
     struct stream *stream = stream_of(session->conn);
-    struct session_tries *tries = session_tries_of(session);
+    struct session_tries *tries = session_tries_of(session->conn);
     struct session_try *run;
 
     if (tries->choice.peer != NULL || choice_waits(&tries->choice))
@@ -438,7 +439,7 @@ void tries_report(
     struct log_line line = { .level = level };
     char text[ADDRESS_TEXT];
 
-    if (!session_log_wants(client, level))
+    if (!conn_logs(client, level))
         return;
     conn_log_line(client, &line, text);
     line.upstream = upstream;

@@ -30,14 +30,6 @@ struct session_tries {
     struct session_try *ended; /* the first of the ended tries; NULL: none */
 };
 
-/* Returns the tries of a client's session, or NULL. */
-static inline struct session_tries *tries_of(const struct fb_conn *client)
-{
-    const struct session_conn *session = client->session;
-
-    return session != NULL ? session_tries_of(session) : NULL;
-}
-
 /* Returns the try after `run`, or the first of NULL; *running is filled in with the running try. */
 const struct session_try *tries_next(
     const struct session_tries *tries, const struct session_try *run, struct session_try *running);

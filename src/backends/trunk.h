@@ -34,13 +34,6 @@ struct trunk {
 /* Flags of fb_connect_options that sockets are given. */
 #define TRUNK_FLAGS (FB_CONNECT_TRANSPARENT | FB_CONNECT_TCP_KEEPALIVE)
 
-/* Whether these options need a trunk. */
-static inline bool trunk_is_wanted(const fb_connect_options *options)
-{
-    return options->local != NULL || options->age > 0 ||
-           (options->receive_buffer | options->key_n | options->limit |
-               (options->flags & TRUNK_FLAGS)) != 0;
-}
 /* Returns the trunk of the options, until trunk_drop() at least; NULL without memory. */
 struct trunk *trunk_get(struct stream *stream, const struct fb_target *target, const fb_ops *ops,
     const fb_connect_options *options);

@@ -49,7 +49,7 @@ static int write_try_item(char *p, size_t size, uint64_t list, const struct sess
 static int get_tries_list(
     struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
-    const struct session_tries *tries = conn->outgoing ? NULL : tries_of(conn);
+    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
     const struct session_try *run, *first;
     struct session_try running;
     size_t size = 0, used = 0;
@@ -82,7 +82,7 @@ static int get_tries_list(
 /* Sets the value to the session's waiting time for the variable's reason, if any. */
 static int get_wait_time(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
-    const struct session_tries *tries = conn->outgoing ? NULL : tries_of(conn);
+    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
     const struct choice_more *more = tries != NULL ? tries->choice.more : NULL;
     char text[ITEM];
 
@@ -95,7 +95,7 @@ static int get_wait_time(struct fb_conn *conn, const struct variable *variable, 
 static int get_group_name(
     struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
-    const struct session_tries *tries = conn->outgoing ? NULL : tries_of(conn);
+    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
 
     (void)variable;
     if (tries != NULL)

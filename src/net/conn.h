@@ -133,6 +133,12 @@ struct fb_conn {
 /* An idle connection costs a slot and the protocol's state, no more. */
 static_assert(sizeof(struct fb_conn) <= 248, "an idle connection has become dearer");
 
+/* Whether any log takes a line of the connection. */
+static inline bool conn_logs(const struct fb_conn *conn, enum log_level level)
+{
+    return unlikely(level <= conn->net->log->level || conn->debug);
+}
+
 /* Restarts the idle time; the owner's timer asks conn_idle_ms() at the expiry. */
 static inline void conn_note_moved(struct fb_conn *conn)
 {
@@ -166,6 +172,13 @@ static inline bool conn_is_active(const struct fb_conn *conn)
 static inline bool conn_has_failed(const struct fb_conn *conn)
 {
     return conn->phase == CONN_FAILED || conn->phase == CONN_LINGERED;
+}
+
+/* Whether connect() lacks a descriptor and is tried again in the next turn: close idle
+ * connections. */
+static inline bool conn_lacks_descriptor(const struct fb_conn *conn)
+{
+    return unlikely(conn->source.fd == -1) && conn_is_active(conn);
 }
 
 static inline uint32_t conn_slot(const struct fb_conn *conn)

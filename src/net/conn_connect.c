@@ -48,6 +48,24 @@ static const struct source_ops source_ops = {
     .wants_broken = true,
 };
 
+void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address)
+{
+    const struct sockaddr_in *in = (const void *)address;
+    const struct sockaddr_in6 *in6 = (const void *)address;
+
+    peer->family = address->sa_family;
+    if (address->sa_family == AF_INET) {
+        peer->port = in->sin_port;
+        peer->in = in->sin_addr;
+    } else if (address->sa_family == AF_INET6) {
+        peer->port = in6->sin6_port;
+        peer->scope = in6->sin6_scope_id;
+        peer->in6 = in6->sin6_addr;
+    } else {
+        peer->family = AF_UNIX;
+    }
+}
+
 /* Takes a slot, in CONN_FREE until the caller sets a phase; NULL without a free slot. */
 static ALWAYS_INLINE struct fb_conn *take_slot(
     struct net *net, const struct sockaddr *peer, const struct conn_ops *ops, void *owner)

@@ -4,6 +4,8 @@
 
 #include "net/conn.h"
 
+/* Stores an address, of a unix socket the family alone. */
+void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address);
 /* Takes a slot for a client's connection, which owns `fd`; the caller opens it. NULL when
  * worker_connections are in use. */
 struct fb_conn *conn_create(
@@ -17,13 +19,7 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
 struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session);
 void conn_connect_soon(struct fb_conn *conn);
-/* Whether connect() lacks a descriptor and is tried again in the next turn: close idle
- * connections. */
-static inline bool conn_lacks_descriptor(const struct fb_conn *conn)
-{
-    return conn->source.fd == -1 && conn_is_active(conn);
-}
-/* Begins the connect() of such a connection, or fails the connection. */
+/* Begins the connect() of a connection that conn_lacks_descriptor(), or fails the connection. */
 void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, socklen_t length,
     struct io_connect *options);
 /* Gives a connection the socket of `from`, an idle connection of the keepalive pool; `from`

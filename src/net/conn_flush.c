@@ -202,18 +202,6 @@ static NOINLINE bool input_is_pending(struct fb_conn *conn)
     return conn->source.io->recv(&conn->source, &span).status == IO_DONE;
 }
 
-/* Watches for what the connection waits for: room for output, or the end of our connect(). */
-static void watch_writing(struct fb_conn *conn)
-{
-    struct loop *loop = &conn->net->loop;
-    struct event *event = &conn->source.events[EVENT_WRITE];
-
-    if (event->ready) /* the connection has had its turn */
-        loop_post(loop, event, QUEUE_NEXT);
-    if (source_arm(loop, &conn->source, EVENT_WRITE) == -1)
-        conn_fail(conn, FB_NO_MEMORY);
-}
-
 /* Leaves a closed connection until more happens: reading stops. */
 static void wait_closed(struct fb_conn *conn)
 {
@@ -225,7 +213,7 @@ void conn_finish_close(struct fb_conn *conn)
 {
     assert(conn->out == NULL && conn->unsent == 0);
     if (!has_left(conn)) {
-        watch_writing(conn);
+        conn_watch_writing(conn);
         wait_closed(conn);
     } else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED) {
         keep_open(conn);
@@ -287,23 +275,10 @@ static void send_output(struct fb_conn *conn)
             conn->source.io->shutdown(&conn->source);
     }
     if (conn->out != NULL || !conn_pipe_is_empty(conn) || conn->write == CONN_WRITE_ENDING)
-        watch_writing(conn);
+        conn_watch_writing(conn);
     else if (conn->source.events[EVENT_WRITE].armed)
         source_disarm(&conn->net->loop, &conn->source, EVENT_WRITE);
     update_pressure(conn);
-}
-
-void conn_watch_connect(struct fb_conn *conn)
-{
-    struct loop *loop = &conn->net->loop;
-    struct source *source = &conn->source;
-
-    if (!loop->mechanism->edge || source->events[EVENT_WRITE].active)
-        watch_writing(conn);
-    else if (source_arm_both(loop, source) == -1)
-        conn_fail(conn, FB_NO_MEMORY);
-    else if (unlikely(conn->read != CONN_READ_ON || conn->paused)) /* since before the connect() */
-        source_disarm(loop, source, EVENT_READ);
 }
 
 /* Finds out how our connect() has ended. */
@@ -332,7 +307,7 @@ static void check_connect(struct fb_conn *conn)
     case IO_AGAIN_READ:
     case IO_AGAIN_WRITE:
         conn->source.events[EVENT_WRITE].ready = false;
-        watch_writing(conn);
+        conn_watch_writing(conn);
         break;
     default:
         conn_connect_failed(conn, result.error, IO_CONNECT);

@@ -13,6 +13,3 @@ void conn_end(struct fb_conn *conn, fb_reason reason);
 NOINLINE void conn_flush(struct fb_conn *conn);
 /* Keeps a closed connection for a new owner, lingers or ends, once the sent output has left. */
 void conn_finish_close(struct fb_conn *conn);
-/* Watches for the end of our connect(), and for input too where one system call does both: a report
- * of input is left until `opened` has run. */
-void conn_watch_connect(struct fb_conn *conn);

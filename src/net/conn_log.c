@@ -4,24 +4,6 @@
 
 #include <string.h>
 
-void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address)
-{
-    const struct sockaddr_in *in = (const void *)address;
-    const struct sockaddr_in6 *in6 = (const void *)address;
-
-    peer->family = address->sa_family;
-    if (address->sa_family == AF_INET) {
-        peer->port = in->sin_port;
-        peer->in = in->sin_addr;
-    } else if (address->sa_family == AF_INET6) {
-        peer->port = in6->sin6_port;
-        peer->scope = in6->sin6_scope_id;
-        peer->in6 = in6->sin6_addr;
-    } else {
-        peer->family = AF_UNIX;
-    }
-}
-
 void conn_peer_of(const struct conn_peer *peer, struct address *out)
 {
     assert(peer->family == AF_INET || peer->family == AF_INET6 || peer->family == AF_UNIX);
@@ -73,7 +55,7 @@ COLD void conn_log_failed(
 
     /* clients break off as they like; a server is expected not to */
     line.level = conn->pipe != NULL && conn->outgoing ? LEVEL_ERROR : LEVEL_INFO;
-    if (line.level > conn->net->log->level && !conn->debug)
+    if (!conn_logs(conn, line.level))
         return;
     conn_log_line(conn, &line, client);
     put_conn_line(conn->net->log, &line, "%s failed", call);
@@ -93,7 +75,7 @@ void conn_log(const struct fb_conn *conn, enum log_level level, int error, const
 {
     va_list args;
 
-    if (level > conn->net->log->level && !conn->debug)
+    if (!conn_logs(conn, level))
         return;
     va_start(args, format);
     conn_vlog(conn, level, error, format, args);

@@ -4,8 +4,7 @@
 
 #include "net/conn.h"
 
-/* Stores an address, of a unix socket the family alone; and fills in the stored one. */
-void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address);
+/* Fills in the stored address of a peer. */
 void conn_peer_of(const struct conn_peer *peer, struct address *out);
 
 static inline void conn_peer_address(const struct fb_conn *conn, struct address *out)

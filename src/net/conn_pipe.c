@@ -39,7 +39,7 @@ static void time_end(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
     uint64_t now = conn->net->loop.clock.mono_ms;
     uint64_t most = pipe->connect_by > now ? pipe->connect_by - now : 0;
 
-    pipe->timed = (int8_t)conn_pipe_index(conn);
+    pipe->timed = (int8_t)conn->pipe->from.index;
     conn_deadline_set(conn, ms < most ? ms : most);
 }
 
@@ -369,9 +369,9 @@ static inline void begin_time(struct conn_pipe *pipe, struct fb_conn *a, struct 
             a->phase != CONN_OPEN || (!a->limited && b->limited && b->phase == CONN_OPEN) ? b : a;
         time_other(pipe, timed, pipe->timeout);
     }
-    if (a != timed && a->phase == CONN_OPEN)
+    if (a->limited && a != timed && a->phase == CONN_OPEN)
         conn_deadline_clear(a);
-    if (b != timed && b->phase == CONN_OPEN)
+    if (b->limited && b != timed && b->phase == CONN_OPEN)
         conn_deadline_clear(b);
 }
 

@@ -40,6 +40,30 @@ void conn_redeliver(struct fb_conn *conn)
     conn_update_reading(conn);
 }
 
+void conn_watch_writing(struct fb_conn *conn)
+{
+    struct loop *loop = &conn->net->loop;
+    struct event *event = &conn->source.events[EVENT_WRITE];
+
+    if (event->ready) /* the connection has had its turn */
+        loop_post(loop, event, QUEUE_NEXT);
+    if (source_arm(loop, &conn->source, EVENT_WRITE) == -1)
+        conn_fail(conn, FB_NO_MEMORY);
+}
+
+void conn_watch_connect(struct fb_conn *conn)
+{
+    struct loop *loop = &conn->net->loop;
+    struct source *source = &conn->source;
+
+    if (!loop->mechanism->edge || source->events[EVENT_WRITE].active)
+        conn_watch_writing(conn);
+    else if (source_arm_both(loop, source) == -1)
+        conn_fail(conn, FB_NO_MEMORY);
+    else if (unlikely(conn->read != CONN_READ_ON || conn->paused)) /* since before the connect() */
+        source_disarm(loop, source, EVENT_READ);
+}
+
 void conn_establish(struct fb_conn *conn)
 {
     if (conn->phase == CONN_CLOSING_UNCONNECTED)

@@ -77,6 +77,11 @@ fb_reason conn_reason_of(int error);
 void conn_tell_failed(struct fb_conn *conn, int error);
 /* Watches or pauses reading as conn_may_read() says. */
 void conn_update_reading(struct fb_conn *conn);
+/* Watches for what the connection waits for: room for output, or the end of our connect(). */
+void conn_watch_writing(struct fb_conn *conn);
+/* Watches for the end of our connect(), and for input too where one system call does both: a report
+ * of input is left until `opened` has run. */
+void conn_watch_connect(struct fb_conn *conn);
 /* Offers unconsumed input to the owner again, and reads on. */
 void conn_redeliver(struct fb_conn *conn);
 /* Enters a connected socket's phase: `opened` will run. */

@@ -4,7 +4,6 @@
  * given the connection to the keepalive pool. */
 #include "backends/connect.h"
 #include "backends/keepalive.h"
-#include "backends/trunk.h"
 #include "base/compiler.h"
 #include "net/address_parse.h"
 #include "net/conn_pipe.h"
@@ -84,14 +83,6 @@ static COLD fb_conn *connect_by_older_options(fb_worker *worker, const fb_target
     return connect_by_options(worker, target, ops, state, &copy);
 }
 
-/* Whether fb_connect() could make the connection, apart from the time and the level of a
- * failure. */
-static inline bool is_plain_connect(const fb_target *target, const fb_connect_options *options)
-{
-    return target != NULL && options->owner != NULL && (options->flags & FB_CONNECT_LASTING) &&
-           !trunk_is_wanted(options);
-}
-
 fb_conn *fb_connect_with(fb_worker *worker, const fb_target *target, const fb_ops *ops, void *state,
     const fb_connect_options *options)
 {
@@ -99,7 +90,7 @@ fb_conn *fb_connect_with(fb_worker *worker, const fb_target *target, const fb_op
 
     if (unlikely(options == NULL || options->size < sizeof(*options)))
         return connect_by_older_options(worker, target, ops, state, options);
-    if (!is_plain_connect(target, options))
+    if (!backend_connect_is_plain(target, options))
         return connect_by_options(worker, target, ops, state, options);
     if (!SDK_VALID(options->owner))
         return NULL;

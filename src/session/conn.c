@@ -10,19 +10,14 @@ static_assert(sizeof(struct session_client) <= 72, "a session has become dearer"
 static_assert(sizeof(struct session_outgoing) <= 104, "a connection to a server has become dearer");
 static_assert(EADDRNOTAVAIL <= UINT16_MAX, "an errno has 16 bits");
 
-static inline void init_session(struct session_conn *session)
-{
-    memory_clear(session, sizeof(*session));
-    session->kind = SESSION_CONN_KIND;
-}
-
 struct session_outgoing *session_outgoing_create(struct stream *stream)
 {
     struct session_outgoing *outgoing = spares_take(&stream->outgoing);
 
     if (outgoing == NULL)
         return NULL;
-    init_session(&outgoing->session);
+    memory_clear(&outgoing->session, sizeof(outgoing->session));
+    outgoing->session.kind = SESSION_CONN_KIND;
     outgoing->session.is_outgoing = true;
     outgoing->target = NULL;
     outgoing->reuse = NULL;
@@ -40,7 +35,8 @@ struct session_conn *session_conn_add(struct fb_conn *conn)
         conn_fail(conn, FB_NO_MEMORY);
         return NULL;
     }
-    init_session(&client->session);
+    memory_clear(&client->session, sizeof(client->session));
+    client->session.kind = SESSION_CONN_KIND;
     client->tries = NULL;
     client->session.conn = conn;
     conn->session = &client->session;

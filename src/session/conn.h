@@ -114,11 +114,18 @@ struct session_reuse {
     const fb_ops *first_ops;          /* NULL: unchanged since the connect */
 };
 
-/* Returns the tries of a client, or NULL. */
-static inline struct session_tries *session_tries_of(const struct session_conn *session)
+static inline struct stream *stream_of(const struct fb_conn *conn)
 {
-    assert(!session->is_outgoing);
-    return container_of(session, struct session_client, session)->tries;
+    return container_of(conn->net, struct stream, net);
+}
+
+/* Returns the tries of a client, or NULL. */
+static inline struct session_tries *session_tries_of(const struct fb_conn *client)
+{
+    const struct session_conn *session = client->session;
+
+    assert(session == NULL || !session->is_outgoing);
+    return session != NULL ? container_of(session, struct session_client, session)->tries : NULL;
 }
 
 /* Returns the session_outgoing of a connection to a server. */
@@ -184,8 +191,9 @@ static inline const struct server *session_server_of(const struct fb_conn *conn)
 static inline bool session_keeps_slot(const struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;
+    const struct binding *binding = conn->owner;
 
-    return !conn->outgoing && session_server_of(conn)->connects &&
+    return !conn->outgoing && binding->server->connects &&
            (session == NULL || LIST_EMPTY(&session->children));
 }
 
@@ -233,15 +241,17 @@ static inline void session_set_status(struct fb_conn *conn, unsigned status)
 static inline const fb_ops *session_ops_of(const struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;
+    const struct binding *binding = conn->owner;
 
-    return session != NULL && session->ops != NULL ? session->ops
-                                                   : session_server_of(conn)->protocol->ops;
+    return session != NULL && session->ops != NULL ? session->ops : binding->server->protocol->ops;
 }
 
 /* Begin and end a callback in the heartbeat: the master names the callback of a hanging worker. */
 static inline void session_callback_begin(const struct fb_conn *conn, enum callback callback)
 {
-    heartbeat_begin(conn->net->heartbeat, callback, session_server_of(conn)->protocol_index);
+    const struct binding *binding = conn->owner;
+
+    heartbeat_begin(conn->net->heartbeat, callback, binding->server->protocol_index);
 }
 
 /* A child of fork() that returns from the callback finds the connections' slots empty. */

@@ -41,7 +41,7 @@ static inline void leave_maker(struct session_outgoing *outgoing)
         LIST_REMOVE(outgoing, sibling);
         if (session_keeps_slot(session->maker->conn))
             net_reserve(conn->net, 1);
-        if (session_log_wants(conn, LEVEL_INFO))
+        if (conn_logs(conn, LEVEL_INFO))
             count_bytes(conn, session->maker);
     } else if (session->is_own) {
         TAILQ_REMOVE(&stream_of(conn)->own, outgoing, among);
@@ -88,7 +88,7 @@ static inline void end_use(struct session_conn *session)
 /* Frees the tries and the record of the session with the connection as root. */
 static inline void end_session(struct session_conn *session)
 {
-    if (!session->is_outgoing && session_tries_of(session) != NULL)
+    if (!session->is_outgoing && session_tries_of(session->conn) != NULL)
         stream_of(session->conn)->backends->clear_tries(session);
     if (unlikely(session_own_record(session) != NULL))
         session_record_free(session);
@@ -172,7 +172,7 @@ void session_leave_server(struct fb_conn *conn)
     if (conn->idle)
         idle_leave(conn);
     clear_use(session);
-    if (session_tries_of(session) != NULL)
+    if (session_tries_of(conn) != NULL)
         stream_of(conn)->backends->clear_tries(session);
     session_record_reset(session);
     session->status = 0;

@@ -29,11 +29,11 @@ static const uint8_t ends_by_reason[] = {
 
 enum session_end session_end_of_tries(const struct fb_conn *client)
 {
-    const struct session_conn *session = client->session;
+    const struct session_tries *tries = session_tries_of(client);
 
-    if (session == NULL || session_tries_of(session) == NULL)
+    if (tries == NULL)
         return SESSION_END_NONE;
-    return (enum session_end)stream_of(client)->backends->last_end(session_tries_of(session));
+    return (enum session_end)stream_of(client)->backends->last_end(tries);
 }
 
 /* Returns the cause of an end not made by the client: the servers, or our error. */

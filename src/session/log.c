@@ -44,7 +44,7 @@ void session_log_start(const struct fb_conn *conn)
     struct log_line line = { .level = LEVEL_INFO, .named = true };
     struct address peer;
 
-    assert(!conn->outgoing && session_log_wants(conn, LEVEL_INFO));
+    assert(!conn->outgoing && conn_logs(conn, LEVEL_INFO));
     conn_log_line(conn, &line, client);
     conn_peer_address(conn, &peer);
     session_log_put(conn->net->log, &line, "client %s connected to %s",
@@ -83,14 +83,13 @@ static const char *reason_of_end(
 static void log_client_end(const struct fb_conn *conn, fb_reason reason)
 {
     const struct session_record *record = session_record_of(conn);
-    const struct session_conn *session = conn->session;
     enum session_end last = session_end_of_tries(conn);
     bool by_server = last == SESSION_END_UPSTREAM_EOF || last == SESSION_END_UPSTREAM_RESET;
     uint64_t ms = conn->net->loop.clock.mono_ms - conn->opened_ms;
     char servers[96] = "", client[ADDRESS_TEXT];
     struct log_line line = { .level = LEVEL_INFO };
 
-    if (reason == FB_TIMED_OUT && session != NULL && session_tries_of(session) != NULL)
+    if (reason == FB_TIMED_OUT && session_tries_of(conn) != NULL)
         conn_log(conn, LEVEL_INFO, ETIMEDOUT, "connection timed out");
     conn_log_line(conn, &line, client);
     line.action = line.relay.action = line.upstream = NULL; /* the message has the bytes */
@@ -127,7 +126,7 @@ void session_log_stall(const struct fb_conn *conn)
     struct log_line line = { .level = LEVEL_WARN };
     char client[ADDRESS_TEXT];
 
-    if (!session_log_wants(conn, LEVEL_WARN))
+    if (!conn_logs(conn, LEVEL_WARN))
         return;
     conn_log_line(conn, &line, client);
     put_stall(conn->net->log, &line, &stall, session_server_of(conn)->protocol->name);

@@ -5,12 +5,6 @@
 
 #include "net/conn.h"
 
-/* Whether any log takes a line of the connection. */
-static inline bool session_log_wants(const struct fb_conn *conn, enum log_level level)
-{
-    return unlikely(level <= conn->net->log->level || conn->debug);
-}
-
 /* Writes a line, already filled in. */
 void session_log_put(struct log *log, const struct log_line *line, const char *format, ...)
     PRINTF_FORMAT(3, 4);

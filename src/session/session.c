@@ -47,15 +47,6 @@ static COLD struct binding *find_binding_of_address(struct port *port, int fd)
     return first;
 }
 
-static struct binding *find_binding(struct port *port, int fd)
-{
-    struct binding *first = STAILQ_FIRST(&port->bindings);
-
-    CHECK_KIND(port, PORT_KIND);
-    CHECK_KIND(first, BINDING_KIND);
-    return likely(!port->several) ? first : find_binding_of_address(port, fd);
-}
-
 static bool is_debugged(const struct stream *stream, const struct sockaddr *peer)
 {
     for (unsigned i = 0; i < stream->debug_n; i++)
@@ -67,9 +58,14 @@ static bool is_debugged(const struct stream *stream, const struct sockaddr *peer
 struct fb_conn *session_accept(
     struct stream *stream, struct port *port, int fd, const struct sockaddr *peer)
 {
-    struct binding *binding = find_binding(port, fd);
-    struct fb_conn *conn = conn_create(&stream->net, fd, peer, binding->ops, binding);
+    struct binding *binding = STAILQ_FIRST(&port->bindings);
+    struct fb_conn *conn;
 
+    CHECK_KIND(port, PORT_KIND);
+    CHECK_KIND(binding, BINDING_KIND);
+    if (unlikely(port->several))
+        binding = find_binding_of_address(port, fd);
+    conn = conn_create(&stream->net, fd, peer, binding->ops, binding);
     if (conn == NULL) {
         descriptor_discard(fd);
         return NULL;
@@ -112,16 +108,35 @@ static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handle
 
 bool session_begin(struct fb_conn *conn)
 {
+    const struct binding *binding = conn->owner;
+
     conn->opened_ms = conn->net->loop.clock.mono_ms;
-    if (session_log_wants(conn, LEVEL_INFO))
+    if (conn_logs(conn, LEVEL_INFO))
         session_log_start(conn);
-    return !session_server_of(conn)->connects || stream_of(conn)->backends->begin(conn);
+    return !binding->server->connects || stream_of(conn)->backends->begin(conn);
+}
+
+/* Gives the connection the protocol's state, zeroed; false without memory. */
+static inline bool give_state(
+    struct stream *stream, struct fb_conn *conn, const struct server *server)
+{
+    struct stream_slab *slab = &stream->slabs[server->protocol_index];
+    size_t state = server->protocol->conn_state;
+
+    assert(server->protocol_index < STREAM_PROTOCOLS_MAX && conn->state == NULL && state > 0);
+    if (unlikely(slab->base == NULL) && !stream_map_slab(stream, slab, state))
+        return false;
+    conn->state =
+        slab->base + slab->stride * source_index(&stream->net.loop.sources, &conn->source);
+    memset(conn->state, 0, slab->stride);
+    return true;
 }
 
 /* Runs the phase handlers, makes the protocol's state; false: not yet, or the connection ends. */
-static ALWAYS_INLINE bool admit_client(struct fb_conn *conn)
+static ALWAYS_INLINE bool admit_client(struct stream *stream, struct fb_conn *conn)
 {
-    const struct server *server = session_server_of(conn);
+    const struct binding *binding = conn->owner;
+    const struct server *server = binding->server;
 
     if (server->before != NULL && !pass_phases(conn, server->before))
         return false;
@@ -130,7 +145,7 @@ static ALWAYS_INLINE bool admit_client(struct fb_conn *conn)
         return false;
     }
     conn_debug(conn, "opened for \"%s\"", server->protocol->name);
-    if (server->protocol->conn_state > 0 && !stream_alloc_state(conn, server)) {
+    if (server->protocol->conn_state > 0 && !give_state(stream, conn, server)) {
         conn_log(
             conn, LEVEL_CRIT, errno, "no memory for the state of \"%s\"", server->protocol->name);
         conn_fail(conn, FB_NO_MEMORY);
@@ -149,7 +164,7 @@ static ALWAYS_INLINE bool admit_client(struct fb_conn *conn)
 }
 
 /* Calls the protocol's `opened`; the protocol may refuse the connection there. */
-static inline void open_session(struct fb_conn *conn)
+static inline void open_session(const struct stream *stream, struct fb_conn *conn)
 {
     const fb_ops *ops = session_ops_of(conn);
     int result = 0;
@@ -163,30 +178,35 @@ static inline void open_session(struct fb_conn *conn)
         session_await_first_byte(conn);
     if (result != 0)
         conn_fail(conn, FB_REFUSED);
-    else if (stream_of(conn)->draining && conn_is_active(conn) && conn->pipe == NULL)
+    else if (stream->draining && conn_is_active(conn) && conn->pipe == NULL)
         session_call_draining(conn);
 }
 
 static void session_opened(struct fb_conn *conn)
 {
+    struct stream *stream = stream_of(conn);
+    const struct binding *binding = conn->owner;
+
     assert(conn->session_phase == SESSION_NEW);
     if (conn->outgoing) {
-        if (session_use_of(conn) != NULL) /* its own calls were possible since the connect */
-            session_reads_release(session_use_of(conn));
+        if (conn->session->use != NULL) /* its own calls were possible since the connect */
+            session_reads_release(conn->session->use);
         session_become_active(conn); /* the timer was the connect's */
     } else {
-        CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
-        if (!session_begin(conn) || !admit_client(conn))
+        CHECK_KIND(binding, BINDING_KIND); /* once, not for each callback */
+        if (!session_begin(conn) || !admit_client(stream, conn))
             return;
     }
-    open_session(conn);
+    open_session(stream, conn);
 }
 
 void session_serve(struct fb_conn *conn)
 {
+    struct stream *stream = stream_of(conn);
+
     assert(conn->session_phase == SESSION_HEADER || conn->session_phase == SESSION_PREREAD);
-    if (admit_client(conn))
-        open_session(conn);
+    if (admit_client(stream, conn))
+        open_session(stream, conn);
 }
 
 void session_proceed(struct fb_conn *conn)
@@ -336,7 +356,7 @@ void session_closed(struct fb_conn *conn, fb_reason reason)
 
     if (session != NULL && !LIST_EMPTY(&session->children))
         session_conn_end_children(session);
-    if (session_log_wants(conn, LEVEL_INFO))
+    if (conn_logs(conn, LEVEL_INFO))
         session_log_end(conn, reason);
     if (server->after != NULL && !conn->outgoing)
         note_session_end(conn, reason);

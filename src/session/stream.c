@@ -90,8 +90,7 @@ void *stream_state_at(const struct fb_conn *conn, const struct server *server)
     return slab->base + slab->stride * source_index(&stream->net.loop.sources, &conn->source);
 }
 
-/* Maps the states of a protocol; false without memory. */
-static COLD bool map_slab(struct stream *stream, struct stream_slab *slab, size_t state)
+COLD bool stream_map_slab(struct stream *stream, struct stream_slab *slab, size_t state)
 {
     size_t unit = state <= 8 ? 8 : 16; /* no type of 8 bytes has to be aligned to more */
 
@@ -99,21 +98,6 @@ static COLD bool map_slab(struct stream *stream, struct stream_slab *slab, size_
     slab->size = slab->stride * stream->net.loop.sources.n;
     slab->base = os_memory_reserve(slab->size);
     return slab->base != NULL;
-}
-
-bool stream_alloc_state(struct fb_conn *conn, const struct server *server)
-{
-    struct stream *stream = stream_of(conn);
-    struct stream_slab *slab = &stream->slabs[server->protocol_index];
-    size_t state = server->protocol->conn_state;
-
-    assert(server->protocol_index < STREAM_PROTOCOLS_MAX && conn->state == NULL && state > 0);
-    if (unlikely(slab->base == NULL) && !map_slab(stream, slab, state))
-        return false;
-    conn->state =
-        slab->base + slab->stride * source_index(&stream->net.loop.sources, &conn->source);
-    memset(conn->state, 0, slab->stride);
-    return true;
 }
 
 /* ---- Invariants, for tests and debug builds ---- */

@@ -135,11 +135,6 @@ struct stream {
     void (*misused)(struct stream *stream, const char *call);
 };
 
-static inline struct stream *stream_of(const struct fb_conn *conn)
-{
-    return container_of(conn->net, struct stream, net);
-}
-
 /* Returns -1 after an emerg line, with nothing left to undo. */
 int stream_init(struct stream *stream, const struct net_options *options, struct shared *shared,
     const struct session_backends *backends, const struct address_block *debug, unsigned debug_n);
@@ -149,8 +144,8 @@ void stream_done(struct stream *stream);
 /* Returns the owner of the worker's own connections for a protocol, or NULL without memory. */
 struct binding *stream_own_binding(struct stream *stream, const struct server *server);
 
-/* Gives the connection the protocol's state, zeroed; false without memory. */
-bool stream_alloc_state(struct fb_conn *conn, const struct server *server);
+/* Maps the states of a protocol; false without memory. */
+bool stream_map_slab(struct stream *stream, struct stream_slab *slab, size_t state);
 /* The place of the protocol's state for the connection, given or not. */
 void *stream_state_at(const struct fb_conn *conn, const struct server *server);
 /* Asserts the invariants of all connections and sessions, between callbacks. */

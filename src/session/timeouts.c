@@ -55,7 +55,7 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms)
 /* While reading is stopped no first_byte_timeout runs: the first byte may lie in the kernel. */
 void session_stop(struct fb_conn *conn)
 {
-    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON &&
+    if (conn->limited && conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON &&
         conn_is_active(conn))
         conn_deadline_clear(conn);
     conn_stop(conn);

@@ -4,6 +4,7 @@
 #include "features/proxy_protocol/proxy_protocol.h"
 
 #include "features/features.h"
+#include "net/conn_connect.h"
 #include "net/proxy_protocol.h"
 #include "os/process.h"
 #include "session/record.h"
