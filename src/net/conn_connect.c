@@ -10,7 +10,6 @@
 #include "net/conn_flush.h"
 #include "net/conn_input.h"
 #include "net/conn_log.h"
-#include "net/conn_state.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/check.h"
-#include "net/conn_state.h"
+#include "net/conn.h"
 
 #define CONN_PIPE_KIND KIND('P', 'I', 'P', 'E')
 

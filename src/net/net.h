@@ -85,11 +85,11 @@ struct net {
     struct conn_wheel wheel; /* the connections' deadlines */
     struct {
         struct timer timer;
-        uint32_t index;              /* the next slot to look at */
-        bool found;                  /* whether there may be a stopped connection */
-    } stopped;                       /* the looks at stopped connections (conn_state.c) */
-    struct io_span received;         /* by the last receive without kept input */
-    struct iovec pieces[NET_PIECES]; /* the sending system call's */
+        uint32_t index;                            /* the next slot to look at */
+        bool found;                                /* whether there may be a stopped connection */
+    } stopped;                                     /* the looks at stopped connections (conn.c) */
+    struct io_span received;                       /* by the last receive without kept input */
+    struct iovec pieces[NET_PIECES];               /* the sending system call's */
     struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
     unsigned spare_pipe_n;
     uint8_t little[NET_LITTLE]; /* the usual output of a flush at once */

@@ -5,7 +5,6 @@
  * for a disk unless `aio` is off, or touches an ended connection. */
 #include "net/conn_log.h"
 #include "net/conn_output.h"
-#include "net/conn_state.h"
 #include "process/role.h"
 #include "sdk/handle.h"
 #include "session/conn_end.h"

@@ -10,7 +10,6 @@
 #include "base/check.h"
 #include "net/conn_deadline.h"
 #include "net/conn_log.h"
-#include "net/conn_state.h"
 #include "os/memory.h"
 #include "session/log.h"
 #include "session/stream.h"

@@ -4,7 +4,6 @@
 
 #include "net/conn_connect.h"
 #include "net/conn_pipe.h"
-#include "net/conn_state.h"
 #include "support/test.h"
 
 /* Copied bytes before a direction is spliced. */

@@ -7,7 +7,6 @@
 #include "net/conn_deadline.h"
 #include "net/conn_output.h"
 #include "net/conn_pipe.h"
-#include "net/conn_state.h"
 #include "support/fixture.h"
 
 /* The owner of one connection. */

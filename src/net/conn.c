@@ -3,7 +3,7 @@
  *
  * Keeps the events armed accordingly. Never moves bytes, and runs no callback but `failed` and
  * `connect_failed`. Invariant: a step that is not in conn_steps does not happen. */
-#include "net/conn_state.h"
+#include "net/conn.h"
 
 #include "net/conn_direction.h"
 #include "net/conn_log.h"
