@@ -21,7 +21,7 @@ void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us)
     heartbeat->limit = UINT64_MAX;
     if (heartbeat->rate > 0)
         heartbeat->limit = ((limit_us + 1) << HEARTBEAT_TIME_BITS) / heartbeat->rate;
-    heartbeat->turn_since = heartbeat_time();
+    heartbeat->turn_since = ticks_now() << 16;
 }
 
 static uint64_t to_us(const struct heartbeat *heartbeat, uint64_t time)

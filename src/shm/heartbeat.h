@@ -87,14 +87,8 @@ struct heartbeat {
     struct histogram callbacks[HEARTBEAT_PROTOCOLS];
 };
 
-/* Bits below the microsecond of a time that was multiplied by the rate. */
+/* Bits below the microsecond of a time below the limit that was multiplied by the rate. */
 #define HEARTBEAT_TIME_BITS (TICKS_RATE_BITS + 16)
-
-/* The time in the high bits of `now`. */
-static inline uint64_t heartbeat_time(void)
-{
-    return ticks_now() << 16;
-}
 
 /* The callbacks' names in the SDK; NULL for kinds without a callback. */
 extern const char *const heartbeat_callback_names[CALLBACKS];
@@ -114,27 +108,30 @@ struct heartbeat_stall heartbeat_take_stall(struct heartbeat *heartbeat);
 /* The name of the stall's callback; "unknown" where a module has written nonsense. */
 const char *heartbeat_stall_name(const struct heartbeat_stall *stall);
 
-static inline void heartbeat_set(struct heartbeat *heartbeat, uint64_t time, uint64_t what)
+/* Announces the worker's callback from now on, and returns the time. */
+static inline uint64_t heartbeat_set(struct heartbeat *heartbeat, uint64_t what)
 {
-    assert((time & 0xffff) == 0 && what <= 0xffff);
+    uint64_t time = ticks_now() << 16;
+
+    assert(what <= 0xffff);
     atomic_store_explicit(&heartbeat->now, time | what, memory_order_relaxed);
+    return time;
 }
 
 static inline void heartbeat_begin(
     struct heartbeat *heartbeat, enum callback callback, unsigned protocol)
 {
     assert(callback > CALLBACK_WAIT && callback < CALLBACKS);
-    heartbeat_set(heartbeat, heartbeat_time(), (uint64_t)(uint8_t)protocol << 8 | callback);
+    heartbeat_set(heartbeat, (uint64_t)(uint8_t)protocol << 8 | callback);
 }
 
 /* The callback has returned; whether a stall is to be logged, as again at the turn's end. */
 static inline bool heartbeat_end(struct heartbeat *heartbeat)
 {
     uint64_t now = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
-    uint64_t end = heartbeat_time(),
-             time = end - now; /* a part of a tick less, for the lowest bits */
+    uint64_t time = heartbeat_set(heartbeat, CALLBACK_NONE) -
+                    now; /* a part of a tick less, for the lowest bits */
 
-    heartbeat_set(heartbeat, end, CALLBACK_NONE);
     if (unlikely(time >= heartbeat->limit || (now & 0xff00) >= HEARTBEAT_PROTOCOLS << 8))
         return heartbeat_count_otherwise(heartbeat, now, time);
     heartbeat_count_scaled(
@@ -145,9 +142,9 @@ static inline bool heartbeat_end(struct heartbeat *heartbeat)
 /* The turn ends with a wait for events; whether a stall is to be logged. */
 static inline bool heartbeat_begin_wait(struct heartbeat *heartbeat)
 {
-    uint64_t end = heartbeat_time(), time = end - heartbeat->turn_since;
+    uint64_t end = heartbeat_set(heartbeat, HEARTBEAT_NO_PROTOCOL << 8 | CALLBACK_WAIT);
+    uint64_t time = end - heartbeat->turn_since;
 
-    heartbeat_set(heartbeat, end, HEARTBEAT_NO_PROTOCOL << 8 | CALLBACK_WAIT);
     if (unlikely(time >= heartbeat->limit))
         return heartbeat_count_long_turn(heartbeat, time);
     heartbeat_count_scaled(&heartbeat->turns, time * heartbeat->rate, HEARTBEAT_TIME_BITS);
@@ -156,8 +153,7 @@ static inline bool heartbeat_begin_wait(struct heartbeat *heartbeat)
 
 static inline void heartbeat_end_wait(struct heartbeat *heartbeat)
 {
-    heartbeat->turn_since = heartbeat_time();
-    heartbeat_set(heartbeat, heartbeat->turn_since, CALLBACK_NONE);
+    heartbeat->turn_since = heartbeat_set(heartbeat, CALLBACK_NONE);
 }
 
 /* Sets the jobs of a protocol, or of several: HEARTBEAT_NO_PROTOCOL. Needs a mutex. */
