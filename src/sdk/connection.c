@@ -177,6 +177,11 @@ void *fb_state_of(const fb_conn *conn)
     return SDK_VALID(conn) ? conn->state : NULL;
 }
 
+inline void *fb_worker_state(const fb_conn *conn)
+{
+    return SDK_VALID(conn) ? sdk_protocol_of(conn)->state : NULL;
+}
+
 const void *fb_conf_of(const fb_conn *conn)
 {
     return SDK_VALID(conn) ? session_server_of(conn)->protocol_conf : NULL;

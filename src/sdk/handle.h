@@ -11,18 +11,11 @@
 #include <assert.h>
 
 /* Whether the call, named for the report, may go on. */
-#define SDK_VALID(conn) sdk_handle_check(conn, __func__)
+#define SDK_VALID(conn) SDK_VALID_FOR(conn, __func__)
+#define SDK_VALID_FOR(conn, call) (likely(session_is_usable(conn)) || sdk_handle_report(conn, call))
 
-/* Reports the mistake to the stream's owner, or to the log where the owner does not want it. */
-void sdk_handle_report(const fb_conn *conn, const char *call);
-
-static inline bool sdk_handle_check(const fb_conn *conn, const char *call)
-{
-    if (likely(session_is_usable(conn)))
-        return true;
-    sdk_handle_report(conn, call);
-    return false;
-}
+/* Reports the mistake to the stream's owner, or else to the log. Returns false. */
+bool sdk_handle_report(const fb_conn *conn, const char *call);
 
 static inline struct worker *sdk_worker_of(const fb_conn *conn)
 {
@@ -32,8 +25,9 @@ static inline struct worker *sdk_worker_of(const fb_conn *conn)
 /* The protocol in its worker. */
 static inline struct fb_worker *sdk_protocol_of(const fb_conn *conn)
 {
+    struct worker *worker = container_of(conn->net, struct worker, stream.net);
     unsigned index = session_server_of(conn)->protocol_index;
 
     assert(index < STREAM_PROTOCOLS_MAX);
-    return &sdk_worker_of(conn)->protocols[index];
+    return &worker->protocols[index];
 }

@@ -26,7 +26,7 @@ static struct fb_conn *stream_client_of(const fb_conn *conn, const char *call)
 {
     struct fb_conn *client;
 
-    if (!sdk_handle_check(conn, call))
+    if (!SDK_VALID_FOR(conn, call))
         return NULL;
     client = session_client_of(conn);
     return client->outgoing ? NULL : client;
@@ -136,7 +136,7 @@ const fb_stream sdk_stream = {
 
 static bool is_client(const fb_conn *conn, const char *call)
 {
-    return sdk_handle_check(conn, call) && !conn->outgoing;
+    return SDK_VALID_FOR(conn, call) && !conn->outgoing;
 }
 
 static fb_choice upstreams_choose(fb_conn *client, const fb_upstream *upstream,
@@ -209,7 +209,7 @@ static fb_verdict upstreams_verdict(fb_conn *conn, const fb_probe *probe, fb_byt
 {
     const struct match *match = probe_of(probe)->check->match;
 
-    if (!sdk_handle_check(conn, "fb_upstreams.verdict") || answer.n == 0)
+    if (!SDK_VALID_FOR(conn, "fb_upstreams.verdict") || answer.n == 0)
         return FB_VERDICT_MORE;
     if (match == NULL || !match_expects(match))
         return FB_VERDICT_PASSED;

@@ -20,11 +20,6 @@ fb_worker *fb_worker_of(const fb_conn *conn)
     return sdk_protocol_of(conn);
 }
 
-inline void *fb_worker_state(const fb_conn *conn)
-{
-    return SDK_VALID(conn) ? sdk_protocol_of(conn)->state : NULL;
-}
-
 void *fb_own_state(fb_worker *worker)
 {
     return worker_of(worker)->protocols[worker->index].state;
