@@ -199,24 +199,12 @@ static void connect_to(fb_conn *client, struct proxy *proxy, const struct proxy_
     give_up_session(client);
 }
 
-static void follow_choice(fb_conn *client, struct proxy *proxy, const struct proxy_worker *own,
-    const struct proxy_conf *conf, fb_choice choice, const fb_try *run)
-{
-    switch (choice) {
-    case FB_CHOICE_SERVER:
-        connect_to(client, proxy, own, conf, run);
-        break;
-    case FB_CHOICE_NONE:
-        fail_session(client, 502);
-        break;
-    default:
-        fail_session(client, 500);
-    }
-}
-
 static void chosen(fb_conn *client, void *state, fb_choice choice, const fb_try *run)
 {
-    follow_choice(client, state, fb_worker_state(client), fb_conf_of(client), choice, run);
+    if (choice == FB_CHOICE_SERVER)
+        connect_to(client, state, fb_worker_state(client), fb_conf_of(client), run);
+    else
+        fail_session(client, choice == FB_CHOICE_NONE ? 502 : 500);
 }
 
 static void begin_try(fb_conn *client, struct proxy *proxy, const struct proxy_worker *own,
@@ -225,8 +213,10 @@ static void begin_try(fb_conn *client, struct proxy *proxy, const struct proxy_w
     const fb_try *run;
     fb_choice choice = own->upstreams->choose(client, conf->upstream, chosen, &run);
 
-    if (choice != FB_CHOICE_WAITS)
-        follow_choice(client, proxy, own, conf, choice, run);
+    if (choice == FB_CHOICE_SERVER)
+        connect_to(client, proxy, own, conf, run);
+    else if (choice != FB_CHOICE_WAITS)
+        fail_session(client, choice == FB_CHOICE_NONE ? 502 : 500);
     else if (!conf->half_close)
         own->upstreams->end_with_client(client);
 }
