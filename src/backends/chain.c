@@ -165,9 +165,9 @@ static COLD void note_to_our_port(
     shared_put_chain(use->table, hash_ends(&local, server->peer.port), use->tag, chain, now);
 }
 
-void chain_note(const struct fb_conn *owner, const struct fb_conn *server)
+void chain_note(struct stream *stream, const struct fb_conn *owner, const struct fb_conn *server)
 {
-    struct chain_use *use = &stream_of(owner)->chains;
+    struct chain_use *use = &stream->chains;
 
     assert(server->outgoing);
     if (use->table != NULL && server->peer.family != AF_UNIX &&

@@ -13,4 +13,4 @@ void chain_init(struct stream *stream, const struct stream_settings *settings, u
 /* Begins a client's session; false: a circle, and the client is closed after a line in the log. */
 bool chain_begin(struct fb_conn *conn);
 /* Notes the chain of a connection begun for the owner, if it goes to a port of ours. */
-void chain_note(const struct fb_conn *owner, const struct fb_conn *server);
+void chain_note(struct stream *stream, const struct fb_conn *owner, const struct fb_conn *server);

@@ -66,40 +66,41 @@ static NOINLINE const struct fb_target *own_target(
     return copy;
 }
 
-/* Begins to connect, or to wait; NULL without a free slot, or memory. */
-static ALWAYS_INLINE struct fb_conn *begin(const struct order *order, struct session_conn *session)
+/* Begins to connect in a trunk, or to wait; NULL without a free slot, or memory. */
+static NOINLINE struct fb_conn *begin_in_trunk(
+    const struct order *order, struct session_conn *session)
 {
     struct net *net = &order->stream->net;
     const struct address *address = &order->target->address;
-    struct io_connect options, *how = NULL;
+    struct session_reuse *reuse = session_reuse_make(order->stream, session);
+    struct io_connect options;
 
-    if (order->trunk != NULL) {
-        struct session_reuse *reuse = session_reuse_make(order->stream, session);
-
-        if (reuse == NULL)
-            return NULL;
-        if (trunk_is_full(order->trunk)) {
-            trunk_wait(reuse, order->trunk);
-            return conn_connect_later(
-                net, order->owner, &address->any, &session_conn_ops, order->binding, session);
-        }
-        trunk_enter(reuse, order->trunk);
-        how = trunk_options(order->trunk, &options);
+    if (reuse == NULL)
+        return NULL;
+    if (trunk_is_full(order->trunk)) {
+        trunk_wait(reuse, order->trunk);
+        return conn_connect_later(
+            net, order->owner, &address->any, &session_conn_ops, order->binding, session);
     }
-    return conn_connect(net, order->owner, &address->any, address->length, how, &session_conn_ops,
-        order->binding, session);
+    trunk_enter(reuse, order->trunk);
+    return conn_connect(net, order->owner, &address->any, address->length,
+        trunk_options(order->trunk, &options), &session_conn_ops, order->binding, session);
 }
 
-/* Sets the deadline of the place, or of the server's answer. */
-static ALWAYS_INLINE void set_deadline(const struct order *order, struct session_conn *session)
+/* Begins the wait of a connection without a socket: for a place, or for a descriptor. */
+static NOINLINE void wait_for_socket(const struct order *order, struct session_conn *session)
 {
-    if (order->trunk == NULL || !session->waits) {
-        conn_deadline_set(session->conn, order->timeout);
+    struct fb_conn *conn = session->conn;
+
+    if (!session->waits) {
+        if (conn_lacks_descriptor(conn))
+            idle_reclaim(order->stream, order->owner, "descriptors are not enough");
+        conn_deadline_set(conn, order->timeout);
         return;
     }
     session->timeout = session_clamp_ms(order->timeout);
     if (order->queue_timeout > 0)
-        conn_deadline_set(session->conn, order->queue_timeout);
+        conn_deadline_set(conn, order->queue_timeout);
     trunk_wake(order->trunk); /* an idle connection may only have to be looked at */
 }
 
@@ -124,7 +125,10 @@ static ALWAYS_INLINE struct fb_conn *connect_new(const struct order *order)
     if (unlikely(net_is_full(net)))
         make_room_for_server(stream, order->owner);
     if (likely(outgoing->target != NULL))
-        conn = begin(order, session);
+        conn = order->trunk != NULL ? begin_in_trunk(order, session)
+                                    : conn_connect(net, order->owner, &order->target->address.any,
+                                          order->target->address.length, NULL, &session_conn_ops,
+                                          order->binding, session);
     if (unlikely(conn == NULL)) {
         net_release(net, &session->lasting);
         session_outgoing_discard(stream, outgoing);
@@ -133,11 +137,12 @@ static ALWAYS_INLINE struct fb_conn *connect_new(const struct order *order)
     session->conn = conn;
     conn->opened_ms = net->loop.clock.mono_ms;
     if (order->owner != NULL)
-        chain_note(order->owner, conn);
+        chain_note(stream, order->owner, conn);
     session_set_phase(conn, SESSION_NEW);
-    if (conn_lacks_descriptor(conn) && !session->waits)
-        idle_reclaim(stream, order->owner, "descriptors are not enough");
-    set_deadline(order, session);
+    if (likely(conn->source.fd != -1))
+        conn_deadline_set(conn, order->timeout);
+    else
+        wait_for_socket(order, session);
     return conn;
 }
 
@@ -186,7 +191,7 @@ static ALWAYS_INLINE struct fb_conn *fill_order(const struct order *order, void 
         conn = find_reusable(stream, order->trunk, order->target, order->ops);
     if (unlikely(conn != NULL))
         reopen_reused(order, conn);
-    else if (!is_refused(order))
+    else if ((order->owner != NULL && order->trunk == NULL) || !is_refused(order))
         conn = connect_new(order);
     if (unlikely(conn == NULL)) {
         net_reserve(&stream->net, kept);

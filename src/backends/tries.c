@@ -228,19 +228,18 @@ fb_choice tries_choose(struct fb_conn *client, const struct fb_upstream *upstrea
     *out = NULL;
     if (unlikely(session == NULL))
         return FB_CHOICE_NO_MEMORY;
+    if (unlikely(tries != NULL && (tries->choice.peer != NULL || choice_waits(&tries->choice)))) {
+        conn_log(client, LEVEL_ALERT, 0, "a server is chosen while a try of the session %s",
+            choice_waits(&tries->choice) ? "waits" : "runs");
+        return FB_CHOICE_INVALID;
+    }
     if (tries == NULL && likely(upstream->upstream != NULL)) {
         tries = begin_in(stream, session, upstream->upstream);
     } else if (tries == NULL) {
         status = begin_by_text(stream, session, upstream);
         tries = session_tries_of(client);
     }
-    if (unlikely(tries == NULL))
-        return status;
-    if (likely(tries->choice.peer == NULL && !choice_waits(&tries->choice)))
-        return choose(stream, tries, chosen, out);
-    conn_log(client, LEVEL_ALERT, 0, "a server is chosen while a try of the session %s",
-        choice_waits(&tries->choice) ? "waits" : "runs");
-    return FB_CHOICE_INVALID;
+    return likely(tries != NULL) ? choose(stream, tries, chosen, out) : status;
 }
 
 void tries_end_with_client(struct fb_conn *client)

@@ -141,8 +141,7 @@ static COLD void not_begun(struct fb_conn *conn, int error, const struct io_conn
         conn_connect_failed(conn, error, options != NULL ? options->failed : IO_CONNECT);
 }
 
-/* Makes a connection without a connect(); NULL without a free slot. */
-static inline struct fb_conn *make_outgoing(struct net *net, const struct fb_conn *client,
+inline struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session)
 {
     struct fb_conn *conn = take_slot(net, address, ops, owner);
@@ -159,12 +158,6 @@ static inline struct fb_conn *make_outgoing(struct net *net, const struct fb_con
     return conn;
 }
 
-struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
-    const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session)
-{
-    return make_outgoing(net, client, address, ops, owner, session);
-}
-
 void conn_connect_soon(struct fb_conn *conn)
 {
     struct event *event = &conn->source.events[EVENT_WRITE];
@@ -179,7 +172,7 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, struct io_connect *options,
     const struct conn_ops *ops, void *owner, void *session)
 {
-    struct fb_conn *conn = make_outgoing(net, client, address, ops, owner, session);
+    struct fb_conn *conn = conn_connect_later(net, client, address, ops, owner, session);
     int error;
 
     if (unlikely(conn == NULL))

@@ -14,8 +14,8 @@ struct fb_conn *conn_create(
 struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, struct io_connect *options,
     const struct conn_ops *ops, void *owner, void *session);
-/* Makes a connection without a connect(), for conn_connect_again() or conn_take_over(); the next
- * turn after conn_connect_soon() runs `connect_again`. */
+/* Makes a connection without a connect(), for conn_connect_again() or conn_take_over(); NULL
+ * without a free slot. The next turn after conn_connect_soon() runs `connect_again`. */
 struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session);
 void conn_connect_soon(struct fb_conn *conn);

@@ -108,12 +108,10 @@ static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handle
 
 bool session_begin(struct fb_conn *conn)
 {
-    const struct binding *binding = conn->owner;
-
     conn->opened_ms = conn->net->loop.clock.mono_ms;
     if (conn_logs(conn, LEVEL_INFO))
         session_log_start(conn);
-    return !binding->server->connects || stream_of(conn)->backends->begin(conn);
+    return !session_server_of(conn)->connects || stream_of(conn)->backends->begin(conn);
 }
 
 /* Gives the connection the protocol's state, zeroed; false without memory. */
@@ -164,9 +162,9 @@ static ALWAYS_INLINE bool admit_client(struct stream *stream, struct fb_conn *co
 }
 
 /* Calls the protocol's `opened`; the protocol may refuse the connection there. */
-static inline void open_session(const struct stream *stream, struct fb_conn *conn)
+static inline void open_session(
+    const struct stream *stream, struct fb_conn *conn, const fb_ops *ops)
 {
-    const fb_ops *ops = session_ops_of(conn);
     int result = 0;
 
     if (SESSION_HAS(ops, opened)) {
@@ -174,7 +172,7 @@ static inline void open_session(const struct stream *stream, struct fb_conn *con
         result = ops->opened(conn, conn->state);
         session_callback_end(conn);
     }
-    if (conn->session_phase == SESSION_AWAITED)
+    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON)
         session_await_first_byte(conn);
     if (result != 0)
         conn_fail(conn, FB_REFUSED);
@@ -184,20 +182,22 @@ static inline void open_session(const struct stream *stream, struct fb_conn *con
 
 static void session_opened(struct fb_conn *conn)
 {
-    struct stream *stream = stream_of(conn);
     const struct binding *binding = conn->owner;
+    const fb_ops *ops;
 
     assert(conn->session_phase == SESSION_NEW);
     if (conn->outgoing) {
         if (conn->session->use != NULL) /* its own calls were possible since the connect */
             session_reads_release(conn->session->use);
         session_become_active(conn); /* the timer was the connect's */
+        ops = conn->session->ops;
     } else {
         CHECK_KIND(binding, BINDING_KIND); /* once, not for each callback */
-        if (!session_begin(conn) || !admit_client(stream, conn))
+        if (!session_begin(conn) || !admit_client(stream_of(conn), conn))
             return;
+        ops = likely(conn->session == NULL) ? binding->server->protocol->ops : session_ops_of(conn);
     }
-    open_session(stream, conn);
+    open_session(stream_of(conn), conn, ops);
 }
 
 void session_serve(struct fb_conn *conn)
@@ -206,7 +206,7 @@ void session_serve(struct fb_conn *conn)
 
     assert(conn->session_phase == SESSION_HEADER || conn->session_phase == SESSION_PREREAD);
     if (admit_client(stream, conn))
-        open_session(stream, conn);
+        open_session(stream, conn, session_ops_of(conn));
 }
 
 void session_proceed(struct fb_conn *conn)

@@ -36,7 +36,7 @@ static inline uint64_t idle_timeout(const struct fb_conn *conn)
 void session_become_active(struct fb_conn *conn)
 {
     session_set_phase(conn, SESSION_ACTIVE);
-    conn_note_moved(conn);
+    conn->moved_ms = conn->net->loop.clock.mono_ms;
     set_timeout(conn, idle_timeout(conn));
 }
 
