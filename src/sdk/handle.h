@@ -12,10 +12,11 @@
 
 /* Whether the call, named for the report, may go on. */
 #define SDK_VALID(conn) SDK_VALID_FOR(conn, __func__)
-#define SDK_VALID_FOR(conn, call) (likely(session_is_usable(conn)) || sdk_handle_report(conn, call))
+#define SDK_VALID_FOR(conn, call)                                                                  \
+    (likely(session_is_usable(conn)) || (sdk_handle_report(conn, call), false))
 
-/* Reports the mistake to the stream's owner, or else to the log. Returns false. */
-bool sdk_handle_report(const fb_conn *conn, const char *call);
+/* Reports the mistake to the stream's owner, or else to the log. */
+void sdk_handle_report(const fb_conn *conn, const char *call);
 
 static inline struct worker *sdk_worker_of(const fb_conn *conn)
 {

@@ -134,10 +134,8 @@ const fb_stream sdk_stream = {
 
 /* ---- upstream ---- */
 
-static bool is_client(const fb_conn *conn, const char *call)
-{
-    return SDK_VALID_FOR(conn, call) && !conn->outgoing;
-}
+/* Whether the call, named for the report, may go on, of a client. */
+#define IS_CLIENT(conn, call) (SDK_VALID_FOR(conn, call) && !(conn)->outgoing)
 
 static fb_choice upstreams_choose(fb_conn *client, const fb_upstream *upstream,
     void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run),
@@ -145,33 +143,33 @@ static fb_choice upstreams_choose(fb_conn *client, const fb_upstream *upstream,
 {
     assert(chosen != NULL && out != NULL);
     *out = NULL;
-    return is_client(client, "fb_upstreams.choose") && conn_is_active(client)
+    return IS_CLIENT(client, "fb_upstreams.choose") && conn_is_active(client)
                ? tries_choose(client, upstream, chosen, out)
                : FB_CHOICE_NONE;
 }
 
 static void upstreams_end_with_client(fb_conn *client)
 {
-    if (is_client(client, "fb_upstreams.end_with_client"))
+    if (IS_CLIENT(client, "fb_upstreams.end_with_client"))
         tries_end_with_client(client);
 }
 
 static void upstreams_connected(fb_conn *client)
 {
-    if (is_client(client, "fb_upstreams.connected"))
+    if (IS_CLIENT(client, "fb_upstreams.connected"))
         tries_connected(client);
 }
 
 static void upstreams_first_byte(fb_conn *client)
 {
-    if (is_client(client, "fb_upstreams.first_byte"))
+    if (IS_CLIENT(client, "fb_upstreams.first_byte"))
         tries_first_byte(client);
 }
 
 static void upstreams_end(fb_conn *client, const fb_conn *server, fb_try_end how)
 {
     assert(how >= FB_TRY_SERVED && how <= FB_TRY_SKIPPED);
-    if (is_client(client, "fb_upstreams.end"))
+    if (IS_CLIENT(client, "fb_upstreams.end"))
         tries_end(client, server, how);
 }
 

@@ -63,7 +63,7 @@ void fb_master_logf(fb_master *master, fb_log_level level, const char *format, .
     va_end(args);
 }
 
-bool sdk_handle_report(const fb_conn *conn, const char *call)
+void sdk_handle_report(const fb_conn *conn, const char *call)
 {
     struct stream *stream;
     const struct worker *worker;
@@ -75,11 +75,10 @@ bool sdk_handle_report(const fb_conn *conn, const char *call)
     assert(stream->net.log != NULL);
     if (stream->misused != NULL) {
         stream->misused(stream, call);
-        return false;
+        return;
     }
     log_write(stream->net.log, LEVEL_ALERT, 0,
         "%s() of a connection that has ended, by protocol \"%s\"", call,
         worker_protocols_name(worker, heartbeat_running_protocol(stream->net.heartbeat)));
     log_debug_point(stream->net.log, "a connection that has ended was used");
-    return false;
 }

@@ -148,11 +148,9 @@ void fb_keep(fb_conn *conn, uint64_t ms)
         keepalive_keep(conn, ms);
 }
 
-/* Ends both connections if either has begun to end. */
-static bool end_both(fb_conn *a, fb_conn *b)
+/* Ends both connections, as either has begun to end. */
+static COLD void end_both(fb_conn *a, fb_conn *b)
 {
-    if (likely(conn_is_active(a) && conn_is_active(b)))
-        return false;
     if (conn_has_failed(a) || conn_has_failed(b)) {
         conn_fail(a, FB_ABORTED);
         conn_fail(b, FB_ABORTED);
@@ -160,7 +158,6 @@ static bool end_both(fb_conn *a, fb_conn *b)
         session_close(a);
         session_close(b);
     }
-    return true;
 }
 
 /* Fills in options of this header's version. */
@@ -193,8 +190,10 @@ void fb_pipe(fb_conn *a, fb_conn *b, const fb_pipe_options *options)
 
     if (!SDK_VALID(a) || !SDK_VALID(b) || a == b || a->pipe != NULL || b->pipe != NULL)
         return;
-    if (end_both(a, b))
+    if (unlikely(!conn_is_active(a) || !conn_is_active(b))) {
+        end_both(a, b);
         return;
+    }
     assert(a->net == b->net);
     if (options != NULL && options->size >= sizeof(*options))
         take_pipe_options(&own, options);
