@@ -73,7 +73,7 @@ static inline struct upstreams *choice_upstreams(const struct choice *choice)
 
 static inline uint64_t choice_now(const struct choice *choice)
 {
-    return choice_upstreams(choice)->loop->clock.mono_ms;
+    return choice->upstream->peers->upstreams->loop->clock.mono_ms;
 }
 
 static inline bool choice_waits(const struct choice *choice)
