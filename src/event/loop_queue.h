@@ -142,7 +142,7 @@ static inline bool loop_promote(struct loop *loop)
 {
     if (unlikely(!TAILQ_EMPTY(&loop->queues[QUEUE_NEXT])))
         loop_move_next(loop);
-    return !loop_is_empty(loop, QUEUE_NORMAL) || !loop_is_empty(loop, QUEUE_ACCEPT);
+    return !loop_is_empty(loop, QUEUE_NORMAL) || !TAILQ_EMPTY(&loop->queues[QUEUE_ACCEPT]);
 }
 
 /* For mechanisms: returns the source of a slot in that generation, else NULL. */

@@ -63,7 +63,7 @@ struct worker {
 
 static inline struct worker *worker_of_loop(struct loop *loop)
 {
-    return container_of(container_of(net_of_loop(loop), struct stream, net), struct worker, stream);
+    return container_of(loop, struct worker, stream.net.loop);
 }
 
 /* The process of a protocol's handle. */
