@@ -204,7 +204,11 @@ static inline fb_choice choose(
 
     if (unlikely(upstream->refreshes != NULL))
         refresh_group(&stream->upstreams, upstream);
-    status = show_try(stream, tries, queue_choose(&tries->choice), out);
+    status = likely(upstream->waiting == NULL) ? choice_next(&tries->choice)
+                                               : queue_choose(&tries->choice);
+    if (unlikely(status == FB_CHOICE_NONE))
+        status = queue_wait(&tries->choice);
+    status = show_try(stream, tries, status, out);
     if (likely(status != FB_CHOICE_WAITS))
         return status;
     record = session_record_create(tries->client->session);

@@ -231,12 +231,14 @@ static bool others_wait(const struct upstream *upstream)
 
 fb_choice queue_choose(struct choice *choice)
 {
+    return others_wait(choice->upstream) ? FB_CHOICE_NONE : choice_next(choice);
+}
+
+fb_choice queue_wait(struct choice *choice)
+{
     const struct upstream *upstream = choice->upstream;
     const struct queue *queue = upstream->waiting;
-    fb_choice status = others_wait(upstream) ? FB_CHOICE_NONE : choice_next(choice);
 
-    if (status != FB_CHOICE_NONE)
-        return status;
     if (upstream->unanswered > 0 || (queue != NULL && queue->n[WAIT_FOR_NAME] > 0))
         return begin_wait(choice, WAIT_FOR_NAME);
     if (may_wait_for_room(choice))

@@ -8,8 +8,10 @@
 
 #include "upstream/choice.h"
 
-/* Chooses for a session as choice_next() does, or lets the session wait. */
+/* Chooses as choice_next() does, but no server while sessions in the group's queue come first. */
 fb_choice queue_choose(struct choice *choice);
+/* Lets a session without a server wait, where there is something to wait for. */
+fb_choice queue_wait(struct choice *choice);
 /* Ends a try as choice_end() does, perhaps with room for waiting sessions; or ends the wait. */
 void queue_end(struct choice *choice, fb_try_end how);
 /* Looks soon at the waiting sessions: the group's names or servers have changed. */
