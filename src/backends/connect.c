@@ -210,18 +210,11 @@ static ALWAYS_INLINE struct fb_conn *fill_order(const struct order *order, void 
     return conn;
 }
 
-/* Whether these options need a trunk. */
-static inline bool wants_trunk(const fb_connect_options *options)
+bool backend_connect_wants_trunk(const fb_connect_options *options)
 {
     return options->local != NULL || options->age > 0 ||
            (options->receive_buffer | options->key_n | options->limit |
                (options->flags & TRUNK_FLAGS)) != 0;
-}
-
-bool backend_connect_is_plain(const struct fb_target *target, const fb_connect_options *options)
-{
-    return target != NULL && options->owner != NULL && (options->flags & FB_CONNECT_LASTING) &&
-           !wants_trunk(options);
 }
 
 struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
@@ -270,7 +263,7 @@ struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
         if (order.parent == NULL)
             return NULL;
     }
-    if (wants_trunk(options)) {
+    if (backend_connect_wants_trunk(options)) {
         order.trunk = trunk_get(stream, target, ops, options);
         if (order.trunk == NULL)
             return NULL;

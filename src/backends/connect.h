@@ -9,9 +9,8 @@
 /* fb_connect(), with the time for the server to answer, and the level of a failure. */
 struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
     const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level);
-/* Whether backend_connect() could make the connection, apart from the time and the level of a
- * failure. */
-bool backend_connect_is_plain(const struct fb_target *target, const fb_connect_options *options);
+/* Whether these options need a trunk: else a lasting target of an owner is backend_connect()'s. */
+bool backend_connect_wants_trunk(const fb_connect_options *options);
 /* fb_connect_with(). The target is the caller's for the call alone, unless lasting. */
 struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
     const struct fb_target *target, bool lasting, const fb_ops *ops, void *state,

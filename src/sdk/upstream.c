@@ -90,7 +90,8 @@ fb_conn *fb_connect_with(fb_worker *worker, const fb_target *target, const fb_op
 
     if (unlikely(options == NULL || options->size < sizeof(*options)))
         return connect_by_older_options(worker, target, ops, state, options);
-    if (!backend_connect_is_plain(target, options))
+    if (target == NULL || options->owner == NULL || !(options->flags & FB_CONNECT_LASTING) ||
+        backend_connect_wants_trunk(options))
         return connect_by_options(worker, target, ops, state, options);
     if (!SDK_VALID(options->owner))
         return NULL;
