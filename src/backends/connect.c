@@ -105,7 +105,7 @@ static NOINLINE void wait_for_socket(const struct order *order, struct session_c
 }
 
 /* Begins a connection; NULL without memory or a slot. Log lines need parent, target and level. */
-static ALWAYS_INLINE struct fb_conn *connect_new(const struct order *order)
+static ALWAYS_INLINE struct session_outgoing *connect_new(const struct order *order)
 {
     struct stream *stream = order->stream;
     struct net *net = &stream->net;
@@ -143,7 +143,7 @@ static ALWAYS_INLINE struct fb_conn *connect_new(const struct order *order)
         conn_deadline_set(conn, order->timeout);
     else
         wait_for_socket(order, session);
-    return conn;
+    return outgoing;
 }
 
 /* Takes a connection out of the keepalive pool; NULL where there is none. */
@@ -183,23 +183,25 @@ static ALWAYS_INLINE struct fb_conn *fill_order(const struct order *order, void 
 {
     struct stream *stream = order->stream;
     bool kept = order->owner != NULL && session_keeps_slot(order->owner);
-    struct session_outgoing *outgoing;
+    struct session_outgoing *outgoing = NULL;
     struct fb_conn *conn = NULL;
 
     net_reserve(&stream->net, -kept);
     if (order->trunk != NULL || unlikely(!TAILQ_EMPTY(&stream->keepalive)))
         conn = find_reusable(stream, order->trunk, order->target, order->ops);
-    if (unlikely(conn != NULL))
+    if (unlikely(conn != NULL)) {
         reopen_reused(order, conn);
-    else if ((order->owner != NULL && order->trunk == NULL) || !is_refused(order))
-        conn = connect_new(order);
-    if (unlikely(conn == NULL)) {
+        outgoing = session_outgoing_of(conn->session);
+    } else if ((order->owner != NULL && order->trunk == NULL) || !is_refused(order)) {
+        outgoing = connect_new(order);
+    }
+    if (unlikely(outgoing == NULL)) {
         net_reserve(&stream->net, kept);
         return NULL;
     }
-    outgoing = session_outgoing_of(conn->session);
+    conn = outgoing->session.conn;
     assert(
-        outgoing->session.conn == conn && session_parent_of(&outgoing->session) == order->parent);
+        conn->session == &outgoing->session && session_parent_of(conn->session) == order->parent);
     if (order->parent != NULL) {
         LIST_INSERT_HEAD(&order->parent->children, outgoing, sibling);
     } else {
