@@ -13,7 +13,8 @@
 /* Whether the call, named for the report, may go on. */
 #define SDK_VALID(conn) SDK_VALID_FOR(conn, __func__)
 #define SDK_VALID_FOR(conn, call)                                                                  \
-    (likely(session_is_usable(conn)) || (sdk_handle_report(conn, call), false))
+    (likely(((conn)->session_phase & SESSION_USABLE) != 0) ||                                      \
+        (sdk_handle_report(conn, call), false))
 
 /* Reports the mistake to the stream's owner, or else to the log. */
 void sdk_handle_report(const fb_conn *conn, const char *call);
