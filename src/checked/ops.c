@@ -48,7 +48,7 @@ void checked_leave_conn(struct checked_scope *scope, const fb_conn *conn)
             checked_protocol_of(session_server_of(conn)->protocol)->own.conn_state,
             scope->callback);
     checked_blocks_check(slot, scope->callback);
-    checked_leave_worker(scope, sdk_protocol_of(conn));
+    checked_leave_worker(scope, worker_protocol_of(conn));
 }
 
 /* The red zone behind the state of a client. */

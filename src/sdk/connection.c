@@ -179,7 +179,7 @@ void *fb_state_of(const fb_conn *conn)
 
 inline void *fb_worker_state(const fb_conn *conn)
 {
-    return SDK_VALID(conn) ? sdk_protocol_of(conn)->state : NULL;
+    return SDK_VALID(conn) ? worker_protocol_of(conn)->state : NULL;
 }
 
 const void *fb_conf_of(const fb_conn *conn)

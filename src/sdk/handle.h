@@ -23,13 +23,3 @@ static inline struct worker *sdk_worker_of(const fb_conn *conn)
 {
     return container_of(stream_of(conn), struct worker, stream);
 }
-
-/* The protocol in its worker. */
-static inline struct fb_worker *sdk_protocol_of(const fb_conn *conn)
-{
-    struct worker *worker = container_of(conn->net, struct worker, stream.net);
-    unsigned index = session_server_of(conn)->protocol_index;
-
-    assert(index < STREAM_PROTOCOLS_MAX);
-    return &worker->protocols[index];
-}

@@ -16,7 +16,7 @@ void fb_metric_add(fb_conn *conn, uint32_t metric, int64_t by)
 
     if (!SDK_VALID(conn) || metric >= session_server_of(conn)->protocol->metric_n)
         return;
-    row = sdk_protocol_of(conn)->row;
+    row = worker_protocol_of(conn)->row;
     assert(row != NULL);
     shm_metric_add(&row[metric], by);
 }

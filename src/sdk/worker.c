@@ -17,7 +17,7 @@ fb_worker *fb_worker_of(const fb_conn *conn)
 {
     if (unlikely(conn->net == NULL)) /* a child of fork() */
         os_wiped_end();
-    return sdk_protocol_of(conn);
+    return worker_protocol_of(conn);
 }
 
 void *fb_own_state(fb_worker *worker)

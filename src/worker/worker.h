@@ -7,7 +7,7 @@
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/signals.h"
-#include "session/stream.h"
+#include "session/conn.h"
 #include "worker/acceptors.h"
 #include "worker/busy_poll.h"
 #include "worker/file_reads.h"
@@ -64,6 +64,16 @@ struct worker {
 static inline struct worker *worker_of_loop(struct loop *loop)
 {
     return container_of(loop, struct worker, stream.net.loop);
+}
+
+/* The protocol of a connection, in this worker. */
+static inline struct fb_worker *worker_protocol_of(const struct fb_conn *conn)
+{
+    struct worker *worker = container_of(conn->net, struct worker, stream.net);
+    unsigned index = session_server_of(conn)->protocol_index;
+
+    assert(index < STREAM_PROTOCOLS_MAX);
+    return &worker->protocols[index];
 }
 
 /* The process of a protocol's handle. */
