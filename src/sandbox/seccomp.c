@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>

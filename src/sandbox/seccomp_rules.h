@@ -5,6 +5,7 @@
 
 #include "settings/needs.h"
 
+#include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
 
@@ -26,6 +27,10 @@
 #define CLONE_FLAGS 1
 #else
 #define CLONE_FLAGS 0
+#endif
+/* Headers may be older; the number is the kernel's. */
+#ifndef CLONE_NEWCGROUP
+#define CLONE_NEWCGROUP 0x02000000
 #endif
 #define NAMESPACES                                                                                 \
     ((uint64_t)CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |       \
