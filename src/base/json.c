@@ -357,11 +357,12 @@ static const char *next_item(struct json_value level, const char *last)
 struct json_value json_member(struct json_value object, const char *name)
 {
     struct json_value key, value;
-    const char *p, *end = object.text + object.n;
+    const char *p, *end;
     char text[64];
 
     if (!value_begins_with(object, '{'))
         return none;
+    end = object.text + object.n;
     for (p = next_item(object, NULL); p != NULL; p = next_item(object, value.text + value.n)) {
         key = value_at(p, end);
         p = skip_name(p, end);

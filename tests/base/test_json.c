@@ -176,6 +176,7 @@ START_TEST(members_are_found)
     ck_assert_int_eq(json_integer(json_member(object, "command"), 5), 5);
     ck_assert_ptr_null(json_member(parse("[1]"), "command").text);
     ck_assert_ptr_null(json_member(parse("{}"), "command").text);
+    ck_assert_ptr_null(json_member(json_member(parse("{}"), "command"), "command").text);
     ck_assert_ptr_null(json_member(json_member(object, "none"), "command").text);
     ck_assert_ptr_null(json_next(object, (struct json_value) { NULL, 0 }).text);
 }
