@@ -110,5 +110,6 @@ void channel_end_flush(struct channel_end *end);
 /* Whether a message of this kind waits. */
 bool channel_end_is_unsent(const struct channel_end *end, enum channel_message_kind kind);
 
-/* Receives and handles at most so many messages. CHANNEL_BROKEN: the last has broken *rule. */
+/* Receives and handles at most so many messages. CHANNEL_DONE: more may wait; CHANNEL_BROKEN: the
+ * last has broken *rule. */
 enum channel_status channel_end_receive(struct channel_end *end, unsigned most, const char **rule);

@@ -19,7 +19,8 @@ void process_init_title(int argc, char **argv);
 /* Sets the title to "forkbeard: ROLE ARGUMENTS"; NULL: with the arguments as before, which the
  * caller must have kept. Does nothing before process_init_title(). */
 void process_set_title(const char *role, const char *arguments);
-/* Tells fork()'s parent, once, that the child is ready (0), or an exit code. `end` may be -1. */
+/* Tells fork()'s parent, perhaps gone, that the child is ready (0), or an exit code, and closes
+ * `end`, or -1. */
 void process_ready_tell(int end, unsigned char code);
 /* In the parent: waits for the code, and closes the end; EXIT_FAILURE: the child sent none. */
 int process_ready_wait(int end);

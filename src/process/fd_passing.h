@@ -6,9 +6,10 @@
 
 #include <sys/types.h>
 
-/* Sends like send() without SIGPIPE, with the descriptor `passed`, unless -1; EPIPE: closed. */
+/* Sends like send() without SIGPIPE, with the caller's descriptor `passed` or -1; EPIPE: closed. */
 ssize_t fd_send(int socket, const void *bytes, size_t n, int passed);
-/* Receives like recv(); *passed is the first descriptor passed, or -1. The rest is discarded. */
+/* Receives like recv(); *passed is the first descriptor passed, close-on-exec and the caller's, or
+ * -1. The rest is discarded. */
 ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed);
 /* Widens the send buffer, as far as the system allows. */
 void fd_widen(int socket, int bytes);

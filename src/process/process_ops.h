@@ -44,7 +44,8 @@ struct process_ops {
     int (*execute)(const char *path, char *const arguments[], char *const environment[]);
     /* Finds an exited child and does not reap it, so that no process gets its pid; 0: none. */
     pid_t (*find_exited)(void);
-    /* waitpid(): with `wait` until the exit. Returns the pid, 0: it runs, -1 with errno. */
+    /* waitpid(): with `wait` until the exit. Returns the pid, 0: it runs, -1 with errno. `status`
+     * may be NULL. */
     pid_t (*reap)(pid_t pid, int *status, bool wait);
     int (*kill)(pid_t pid, int number);
     /* Handles of processes (os/process.h). */
