@@ -50,8 +50,8 @@ struct variables {
     RB_HEAD(variable_tree, variable) all;
     const struct variable_row *const *tables; /* variables without a definition; ends with NULL */
     unsigned used_n;
-    bool uses_proxy;  /* sessions keep their PROXY headers (features/proxy_protocol/variables.c) */
-    bool uses_number; /* a variable that is VARIABLE_COUNTED is used */
+    bool uses_proxy;      /* sessions keep their PROXY headers (features/proxy_protocol/) */
+    bool uses_number;     /* a variable that is VARIABLE_COUNTED is used */
     bool uses_first_byte; /* a variable that is VARIABLE_FIRST_BYTE is used */
     char *hostname;       /* for $hostname; in the configuration's memory */
 };

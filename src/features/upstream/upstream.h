@@ -81,7 +81,7 @@ struct upstream_use {
     const struct conf_word *word;
     const struct server_settings *settings; /* of its block */
     const struct server *server;            /* block that it stands in, or NULL */
-    bool circles;                           /* circles.c: leads to own servers alone, as these do */
+    bool circles;                           /* pass/: leads to own servers alone, as these do */
 };
 
 /* uses.c: Reads the group of a protocol's clients, as fb_conf_upstream(); NULL after a report. */
