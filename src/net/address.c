@@ -141,7 +141,7 @@ char *address_format(const struct address *address, bool port, char text[ADDRESS
         const char *name = unix_name(address, &n);
 
         /* an abstract name has no form in nginx */
-        snprintf(text, ADDRESS_TEXT, "unix:%.*s", *name != '\0' ? (int)n : 0, name);
+        snprintf(text, ADDRESS_TEXT, "unix:%.*s", n > 0 && *name != '\0' ? (int)n : 0, name);
     }
     if (address->any.sa_family != AF_INET && !is_in6)
         return text;
