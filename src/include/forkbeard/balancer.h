@@ -36,8 +36,8 @@ typedef enum fb_try_end {
 /* An unknown time. */
 #define FB_NO_TIME UINT64_MAX
 
-/* A server's try to serve the session. Owned by the daemon, and readable until the end of the
- * callback that was given the try, or called for it. Later versions only append fields. */
+/* A session's try of a server. Owned by the daemon, and readable until the return of the callback
+ * that was given the try, or has called choose(). Later versions only append fields. */
 typedef struct fb_try {
     const fb_target *target;   /* to connect to; lasts until end() */
     const char *server;        /* the server's name in its group, or the text of the address */
@@ -67,7 +67,7 @@ typedef enum fb_verdict {
 /* How a check has ended. */
 typedef enum fb_probe_end {
     FB_PROBE_PASSED = 1,
-    FB_PROBE_FAILED, /* the server broke its duty */
+    FB_PROBE_FAILED, /* the server failed the check */
     FB_PROBE_UNUSED, /* impossible, as for want of memory: another worker may make the check */
 } fb_probe_end;
 

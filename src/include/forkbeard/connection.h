@@ -41,9 +41,9 @@ FB_SDK size_t fb_unsent(const fb_conn *conn);
  * under way, and end in any order. `fd` stays the caller's, and open until `done`; it may be closed
  * in `closed`. With O_DIRECT neither offset nor n need be aligned; unaligned ones cost a longer
  * read. The first call ends the wait for a client's first byte (first_byte_timeout). Returns 0, and
- * `done` is called once; never, with nothing to give back, if the connection is closed, ended or
- * piped before. Returns -1, and nothing follows, when the connection is closing or in a pipe, when
- * n is out of range, when the queue of `thread_pool` is full, or without memory. */
+ * `done` is called once, or never, with nothing to give back, when the connection is closed, ended
+ * or piped before. Returns -1, and nothing follows, when the connection is closing or in a pipe,
+ * when n is out of range, when the queue of `thread_pool` is full, or without memory. */
 FB_SDK int fb_read_file(fb_conn *conn, int fd, uint64_t offset, size_t n,
     void (*done)(fb_conn *conn, void *state, const fb_file_read *read));
 /* Returns how fb_read_file() reads for this connection: FB_AIO_THREADS where `aio` is on but

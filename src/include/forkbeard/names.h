@@ -39,7 +39,7 @@ typedef struct fb_name_record {
     const struct sockaddr *address; /* A, AAAA: with the port of the question; else NULL */
     socklen_t address_n;
     uint16_t port, priority, weight; /* SRV */
-    const char *name; /* SRV: the host, "." without such a service; PTR: the name; else NULL */
+    const char *name; /* SRV: the host, "." if there is no service; PTR: the name; else NULL */
 } fb_name_record;
 
 /* The end of a resolution, lent until the callback returns. Later versions only append fields. */
@@ -49,7 +49,7 @@ typedef struct fb_names {
     const char *name;              /* the name of the question; of an address (PTR) the text */
     const char *canonical;         /* the name with the records, behind all aliases; or NULL */
     const char *why;               /* in words; NULL: found */
-    uint32_t ttl;                  /* seconds of validity of all parts */
+    uint32_t ttl;                  /* seconds for which all records are valid */
     size_t n;                      /* 0 unless it was found */
     const fb_name_record *records; /* A before AAAA; SRV by priority, then the greatest weight */
 } fb_names;

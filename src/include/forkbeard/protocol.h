@@ -126,8 +126,8 @@ typedef enum fb_value {
  * forkbeard.conf(5)), and the value of "" is "". */
 #define FB_DIRECTIVE_READS 2u
 #define FB_DIRECTIVE_WRITES 4u
-/* Marks, beside FB_DIRECTIVE_READS or FB_DIRECTIVE_WRITES, the path of a file replaced by renaming
- * while workers run: workers may open all files of its directory. */
+/* Marks, beside FB_DIRECTIVE_READS or FB_DIRECTIVE_WRITES, the path of a file that other programs
+ * replace by renaming while workers run: workers may open everything in its directory. */
 #define FB_DIRECTIVE_REPLACED 8u
 
 typedef struct fb_directive {
@@ -169,23 +169,23 @@ typedef struct fb_variable_definition {
     uint32_t flags;   /* FB_VARIABLE_... */
     uint32_t reserved;
     /* Sets *out to the value for this session: a constant, or memory of fb_alloc(), because the
-     * value has to stay until `closed` returns. Called on first need, also within a call of
-     * fb_stream, and for the access log before `closed`: may look at everything, and may not change
-     * the connection. `state` is the client's. Before `opened` there is no state, so the variable
-     * is not found. `variable` is the index in the table. Returns 0; any other value: not found.
-     * NULL: the value is from set() of fb_stream. */
+     * value has to stay until `closed` returns. Called when the value is needed, also within a call
+     * of fb_stream, and for the access log before `closed`: may look at everything, and may not
+     * change the connection. `state` is the client's. Before `opened` there is no state, so the
+     * variable is not found. `variable` is the index in the table. Returns 0; any other value: not
+     * found. NULL: the value is from set() of fb_stream. */
     int (*value)(fb_conn *conn, void *state, uint32_t variable, fb_bytes *out);
 } fb_variable_definition;
 
 /* Rights for a protocol's workers after their start, taken away by the sandbox unless declared.
- * forkbeard_module(3) lists the extent of each right. */
+ * forkbeard_module(3) describes each right. */
 #define FB_NEEDS_EXEC 1u       /* runs other programs */
 #define FB_NEEDS_CODE 2u       /* makes memory executable: dlopen(), a compiler of its own */
 #define FB_NEEDS_NAMES 4u      /* looks up hosts, users or interfaces with the C library */
 #define FB_NEEDS_UDP 8u        /* opens datagram sockets */
 #define FB_NEEDS_LISTEN 16u    /* opens listening sockets of its own */
 #define FB_NEEDS_CONNECT 32u   /* connects to servers beyond the targets of directives */
-#define FB_NEEDS_BIND 64u      /* connects from chosen local addresses. Since API 4 */
+#define FB_NEEDS_BIND 64u      /* chooses the local addresses of connections. Since API 4 */
 #define FB_NEEDS_RESOLVER 128u /* asks servers of names, by fb_resolve(). Since API 4 */
 /* Connects from addresses of other hosts, by FB_CONNECT_TRANSPARENT: workers keep CAP_NET_RAW of a
  * master that is root. Includes FB_NEEDS_BIND. Since API 4 */
@@ -332,7 +332,7 @@ typedef struct fb_map_options {
 
     /* Since API 4. 0: memory for `capacity` values of value_max bytes is reserved, and memory once
      * used stays used. Else the most bytes for all keys and values: each has pages of its own, at
-     * least one of 4096 bytes, given back when the value is deleted or becomes shorter. */
+     * least one of 4096 bytes, given back when the key goes or the value becomes shorter. */
     uint64_t memory;
 } fb_map_options;
 

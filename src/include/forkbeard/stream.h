@@ -37,9 +37,9 @@ typedef struct fb_stream {
      * changed, for any other variable or without memory. */
     int (*set)(fb_conn *conn, const fb_variable *variable, fb_bytes value);
 
-    /* Replaces the variables in a text by their values, of which missing ones are empty. The result
-     * is lent until the client's `closed` returns. Returns 0; or -1, and *out has no bytes: there
-     * is no memory. */
+    /* Replaces the variables in a text by their values, and missing ones by nothing. The result is
+     * lent until the client's `closed` returns. Returns 0; or -1, and *out has no bytes: there is
+     * no memory. */
     int (*evaluate)(fb_conn *conn, const fb_template *text, fb_bytes *out);
 
     /* States the outcome of the session, FB_STATUS_LEAST to FB_STATUS_GREATEST: $status in the

@@ -166,15 +166,15 @@ FB_TEST_API fb_test_peer *fb_test_accept(fb_test_server *server);
  * AAAA, CNAME, PTR or SRV. Each address of a `resolver` has a server; without `resolver` the
  * system's is asked, also simulated: neither /etc/hosts nor a server of the machine. */
 FB_TEST_API void fb_test_name(fb_test *test, const char *record);
-/* Sets the reply of names: FB_TEST_ACCEPTS, the default: the known addresses, or no such name;
- * FB_TEST_REFUSES: a failure; FB_TEST_SILENT: nothing, until the next change. */
+/* Sets the reply of the servers of names: FB_TEST_ACCEPTS, the default: the known records, or no
+ * such name; FB_TEST_REFUSES: a failure; FB_TEST_SILENT: nothing, until another reply is set. */
 FB_TEST_API void fb_test_names(fb_test *test, fb_test_reply reply);
 
 /* ---- The worker ---- */
 
 /* Runs the worker until it has no more work. Waits for jobs of fb_run() and for reads of
  * fb_read_file(), which run on threads, also with `aio on`, because the simulated kernel reads no
- * files; with `aio off` reads run at once. */
+ * files; with `aio off` the worker reads without a thread. */
 FB_TEST_API void fb_test_run(fb_test *test);
 /* Lets time pass: timers expire in order, each followed by its work. */
 FB_TEST_API void fb_test_pass(fb_test *test, uint64_t ms);
@@ -198,7 +198,7 @@ FB_TEST_API uint64_t fb_test_allocations(const fb_test *test);
  * wait for the replacement. */
 FB_TEST_API fb_test_peer *fb_test_connect_to(fb_test *test, unsigned worker, unsigned server);
 /* Returns a worker for calls of the SDK, with the handle of the protocol of this name, or (NULL) of
- * server 0's; NULL when the worker has gone. */
+ * the protocol of server 0; NULL when the worker has gone. */
 FB_TEST_API fb_worker *fb_test_worker_at(fb_test *test, unsigned worker, const char *protocol);
 
 /* Kills a worker, as SIGKILL does: connections are reset, messages on their way from others are
@@ -225,8 +225,8 @@ typedef enum fb_test_way {
  * or all. At first all ways deliver; on a network with trouble, at times late. */
 FB_TEST_API void fb_test_link(fb_test *test, unsigned from, unsigned to, fb_test_way how);
 
-/* Returns a metric, the sum over all workers, of the protocol of this name, or (NULL) of server
- * 0's. */
+/* Returns a metric, the sum over all workers, of the protocol of this name, or (NULL) of the
+ * protocol of server 0. */
 FB_TEST_API int64_t fb_test_metric(fb_test *test, const char *protocol, const char *metric);
 
 /* ---- Time ---- */
@@ -289,7 +289,7 @@ enum {
 #define FB_TEST_EXPECT_END() { FB_TEST_ACT_EXPECT_END, NULL, 0 }
 #define FB_TEST_EXPECT_CLOSED() { FB_TEST_ACT_EXPECT_CLOSED, NULL, 0 }
 #define FB_TEST_EXPECT_RESET() { FB_TEST_ACT_EXPECT_RESET, NULL, 0 }
-/* Expects this as the next line of fb_test_access_log(), of an ended session. */
+/* Expects this line next in fb_test_access_log(); the session has ended before. */
 #define FB_TEST_EXPECT_LOG(line) { FB_TEST_ACT_EXPECT_LOG, (line), 0 }
 /* The client ends its half, or breaks the connection. */
 #define FB_TEST_SHUT() { FB_TEST_ACT_SHUT, NULL, 0 }

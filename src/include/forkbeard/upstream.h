@@ -11,12 +11,12 @@
 extern "C" {
 #endif
 
-/* Connects to a server on behalf of `owner`. `opened` follows, or `closed` with the reason, also in
- * the error log. Output may be written at once. An idle connection, stored by fb_keep() for the
- * same target and ops, is used first. `target`, `ops` and `state` stay the caller's, and must last
- * until `closed`. A connection ends with its owner, as FB_ABORTED, and `closed` is called before
- * the owner's. Takes one of worker_connections. Returns NULL, and nothing follows, when all of
- * worker_connections are in use, or `owner` is ending. */
+/* Connects to a server on behalf of `owner`. `opened` follows, or `closed` with the reason of a
+ * failure, which the error log has, too. Output may be written at once. An idle connection, stored
+ * by fb_keep() for the same target and ops, is used first. `target`, `ops` and `state` stay the
+ * caller's, and must last until `closed`. A connection ends with its owner, as FB_ABORTED, and
+ * `closed` is called before the owner's. Takes one of worker_connections. Returns NULL, and nothing
+ * follows, when all of worker_connections are in use, or `owner` is ending. */
 FB_SDK fb_conn *fb_connect(fb_conn *owner, const fb_target *target, const fb_ops *ops, void *state);
 /* Options of fb_connect_with(). A field of 0 or NULL is the default. */
 #define FB_KEY_MAX 1024
@@ -30,7 +30,7 @@ typedef struct fb_connect_options {
     fb_conn *owner;
     const struct sockaddr *address; /* to connect to where `target` is NULL; a sockaddr_un whole */
     const struct sockaddr *local;   /* to connect from; port 0: any. Needs FB_NEEDS_BIND */
-    uint64_t timeout;               /* ms to be established; 0: 60 s */
+    uint64_t timeout;               /* ms until established; 0: 60 s */
     uint32_t receive_buffer;        /* bytes for the kernel, which may take fewer, or double */
     uint32_t log_level;             /* fb_log_level of the line about a failure; 0: error */
 
@@ -49,13 +49,13 @@ typedef struct fb_connect_options {
 } fb_connect_options;
 
 /* `local` may be an address of another host, such as a client: the kernel has to be set up to bring
- * the answers here. Needs FB_NEEDS_TRANSPARENT; the connection fails when refused, or without
- * support by the system. An idle connection is reused for the same values of this flag and the
- * next. */
+ * the answers here. Needs FB_NEEDS_TRANSPARENT; when the kernel refuses, or the system has no
+ * support, the connection fails. An idle connection is reused for the same values of this flag and
+ * the next. */
 #define FB_CONNECT_TRANSPARENT 1u
 /* The kernel asks a silent peer now and then for a sign of life. */
 #define FB_CONNECT_TCP_KEEPALIVE 2u
-/* `target` lasts until `closed`, as in fb_connect(): the text is not copied. */
+/* `target` lasts until `closed`, as in fb_connect(), and is not copied. */
 #define FB_CONNECT_LASTING 4u
 
 /* Connects to a server as fb_connect() does, with options, lent until the call returns, as the
