@@ -50,7 +50,7 @@ bool checked_place_is_conf(const fb_conf *conf, const char *call)
     if (scope == NULL || scope->place != CHECKED_CONF)
         return checked_report_call(NULL, call, "outside of conf_done and `set`");
     return conf == scope->conf ||
-           checked_report_call(NULL, call, "with a handle that is not its configuration's");
+           checked_report_call(NULL, call, "with a wrong configuration handle");
 }
 
 bool checked_place_is_master(const fb_master *master, const char *call)
@@ -266,7 +266,8 @@ fb_conn *checked_conn(const fb_conn *handle, const char *call)
         return NULL;
     }
     if (!is_running(checked)) {
-        checked_report_call(slot_owner_name(checked, conn), call, "on another worker's connection");
+        checked_report_call(
+            slot_owner_name(checked, conn), call, "on a connection of another worker");
         return NULL;
     }
     return is_foreign_conn(conn, call) ? NULL : conn;
@@ -296,7 +297,7 @@ fb_worker *checked_worker(const fb_worker *handle, const char *call)
     if (checked == NULL)
         return report_kind(call, handle, "a worker");
     if (!is_running(checked))
-        checked_report_call(NULL, call, "with another worker's handle");
+        checked_report_call(NULL, call, "with the handle of another worker");
     else if (handle->worker != NULL && scope != NULL && handle->protocol != scope->protocol)
         checked_report_call(
             NULL, call, "with the worker of protocol \"%s\"", handle->protocol->name);

@@ -72,7 +72,7 @@ INTERFACE_VALUE("stream.evaluate",
 INTERFACE_VALUE("stream.set_status", int checked_stream_set_status(fb_conn *conn, uint32_t status),
     CONN(conn) &&
         ((status >= FB_STATUS_LEAST && status <= FB_STATUS_GREATEST) ||
-            REPORT("with %u: it is %u to %u", status, FB_STATUS_LEAST, FB_STATUS_GREATEST)),
+            REPORT("with %u, outside of %u to %u", status, FB_STATUS_LEAST, FB_STATUS_GREATEST)),
     sdk_stream.set_status(conn, status), -1)
 INTERFACE_VALUE("stream.status", uint32_t checked_stream_status(const fb_conn *conn), CONN(conn),
     sdk_stream.status(conn), 0)
@@ -132,7 +132,7 @@ INTERFACE_VOID("upstream.end",
     void checked_upstreams_end(fb_conn *client, const fb_conn *server, fb_try_end how),
     CONN(client) && (server == NULL || CONN(server)) &&
         ((how >= FB_TRY_SERVED && how <= FB_TRY_SKIPPED) ||
-            REPORT("with %d, which is no fb_try_end", (int)how)),
+            REPORT("with %d, not an fb_try_end", (int)how)),
     sdk_upstreams.end(client, server, how))
 INTERFACE_VALUE("upstream.claim",
     const fb_probe *checked_upstreams_claim(
@@ -145,7 +145,7 @@ INTERFACE_VOID("upstream.probed",
     void checked_upstreams_probed(
         fb_worker *worker, const fb_probe *probe, fb_probe_end how, const char *doing, int error),
     ((how >= FB_PROBE_PASSED && how <= FB_PROBE_UNUSED) ||
-        REPORT("with %d, which is no fb_probe_end", (int)how)) &&
+        REPORT("with %d, not an fb_probe_end", (int)how)) &&
         GIVEN(probe) && GIVEN(doing),
     sdk_upstreams.probed(worker, probe, how, doing, error))
 

@@ -202,7 +202,7 @@ void fb_test_ready(fb_test *test, int fd, unsigned events)
             break;
     }
     if (watch == NULL)
-        kit_misused("fb_test_ready() of descriptor %d, which nobody watches", fd);
+        kit_misused("fb_test_ready() of descriptor %d, which is not watched", fd);
     if (events & FB_WATCH_READ)
         report_watched(kit_loop_of(own), watch->source, EVENT_READ);
     if (events & FB_WATCH_WRITE)

@@ -111,7 +111,7 @@ void fb_test_say(fb_test_peer *peer, const void *p, size_t n)
 {
     CHECK_KIND(peer, KIT_PEER);
     if (peer->over)
-        kit_misused("fb_test_say() of a peer that has ended its half");
+        kit_misused("fb_test_say() of a peer after the end of its half");
     if (n > 0 && !peer->socket->closed)
         sim_say(peer->socket, p, n);
 }

@@ -279,7 +279,7 @@ static const char *accept_command(void *host, enum command command)
         return master->phase == MASTER_TERMINATES ? "the daemon is stopping: too late"
                                                   : "the daemon is not shutting down";
     if (command == COMMAND_LEAVE && master->upgrade.phase != UPGRADE_NONE)
-        return "another master process runs beside this one: the upgrade is not complete";
+        return "another master process runs, and the upgrade is not complete";
     if (command == COMMAND_LEAVE && master->phase == MASTER_TERMINATES)
         return "the daemon is ending";
     master->commands.requested |= 1u << command;

@@ -135,17 +135,17 @@ static void explain_failure(struct load *load)
     if (handle != NULL) {
         protocol = find_descriptor(load, handle);
         if (protocol != NULL && protocol->api > FB_API)
-            newer = ": it was built for a newer one";
+            newer = ": the module was built for a newer version";
         dlclose(handle);
         if (protocol == NULL)
             return;
     }
     if (strncmp(reason + sizeof(undefined) - 1, "fb_", 3) == 0)
-        module_text(load->text, "needs \"%s\", which this forkbeard does not have%s",
+        module_text(load->text, "needs \"%s\", unknown to this forkbeard%s",
             reason + sizeof(undefined) - 1,
-            *newer != '\0' ? newer : ": is it built for a newer one?");
+            *newer != '\0' ? newer : ": is the module built for a newer version?");
     else
-        module_text(load->text, "needs \"%s\": link it with the library that has it",
+        module_text(load->text, "needs \"%s\": link the module with the library of the symbol",
             reason + sizeof(undefined) - 1);
 }
 

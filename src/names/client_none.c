@@ -15,7 +15,7 @@ struct names_client *names_client_create(
     (void)servers;
     (void)sockets;
     (void)replied;
-    log_write(loop->log, LEVEL_EMERG, 0, "this build cannot resolve names, it lacks c-ares");
+    log_write(loop->log, LEVEL_EMERG, 0, "this build cannot resolve names without c-ares");
     return NULL;
 }
 

@@ -136,9 +136,9 @@ static bool warn_of_socket(struct checking *checking, const struct listener *lis
     const struct address *wanted = &listener->address;
     bool has_zone = wanted->any.sa_family == AF_INET6 && wanted->in6.sin6_scope_id != 0;
     const char *unless = sure       ? ""
-                         : has_zone ? ", unless that is at another network interface"
-                                    : ", unless that has IPV6_V6ONLY";
-    char text[ADDRESS_TEXT], name[32], who[64] = "a process that this user cannot see";
+                         : has_zone ? ", unless the socket is at a different network interface"
+                                    : ", unless the socket has IPV6_V6ONLY";
+    char text[ADDRESS_TEXT], name[32], who[64] = "a process hidden from this user";
     pid_t holder;
 
     if (is_masters_socket(checking, held->inode))

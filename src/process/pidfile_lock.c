@@ -86,7 +86,7 @@ static void log_lock_holder(struct log *log, const char *path, const char *name)
         snprintf(pid, sizeof(pid), " %d", (int)holder);
     log_write(log, LEVEL_EMERG, 0,
         "another master process%s runs with the pid file \"%s\": "
-        "stop it, or give this one another \"pid\"",
+        "stop it, or set a different \"pid\"",
         pid, path);
     log_note_temporary(log);
 }

@@ -56,7 +56,7 @@ static void note_needs(const struct needs *needs, struct log *log)
     } lifted[] = {
         { FB_NEEDS_EXEC, "run programs" },
         { FB_NEEDS_CODE, "make memory executable" },
-        { FB_NEEDS_NAMES, "look up names, for which they read /etc" },
+        { FB_NEEDS_NAMES, "look up names, and so read /etc" },
         { FB_NEEDS_UDP, "open datagram sockets" },
         { FB_NEEDS_LISTEN, "open listening sockets" },
         { FB_NEEDS_RESOLVER, "ask servers of names" },

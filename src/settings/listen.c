@@ -222,8 +222,7 @@ int listen_set(struct apply *apply, const struct conf_directive *directive, void
         return -1;
     lacking = listener_lacks(&listen.options);
     if (lacking != NULL)
-        return set_bad_value(
-            apply, directive, 0, "\"%s\" is not supported: this build cannot set it", lacking);
+        return set_bad_value(apply, directive, 0, "\"%s\" is not supported by this build", lacking);
     for (unsigned i = 0; i < found.n; i++)
         if (listen.options.reuseport && found.at[i].any.sa_family == AF_UNIX)
             return set_bad_value(apply, directive, 0, "a unix socket cannot have \"reuseport\"");

@@ -327,7 +327,7 @@ START_TEST(addresses_in_use)
         "[warn] bind() to 127.0.0.1:%u would fail: [::]:%u is in use by process %d (",
         daemon->ports[0], daemon->ports[0], (int)getpid());
     expect_text(daemon, expected);
-    expect_text(daemon, "), unless that has IPV6_V6ONLY in ");
+    expect_text(daemon, "), unless the socket has IPV6_V6ONLY in ");
     expect_text(daemon, ":4:26\n");
     snprintf(expected, sizeof(expected), "bind() to [::]:%u would fail: [::]:", daemon->ports[0]);
     expect_text(daemon, expected);
@@ -337,7 +337,7 @@ START_TEST(addresses_in_use)
     if (geteuid() == 0) {
         daemon->before_exec = become_nobody;
         ck_assert_int_eq(test(daemon), 0);
-        expect_text(daemon, "is in use by a process that this user cannot see");
+        expect_text(daemon, "is in use by a process hidden from this user");
     }
     close(fd);
     daemon_finish(daemon);

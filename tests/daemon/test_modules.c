@@ -19,9 +19,9 @@ static const struct {
 } faults[] = {
     { "other_abi", NULL, "was built for ABI 2, this forkbeard has ABI 1: build it again with" },
     { "no_callbacks", NULL, "has no callbacks: set at least one" },
-    { "no_function", NULL, "needs \"fb_frobnicate\", which this forkbeard does not have: is it" },
-    { "newer", NULL, "needs \"fb_frobnicate\", which this forkbeard does not have: it was built" },
-    { "no_library", NULL, "needs \"frobnicate\": link it with the library that has it" },
+    { "no_function", NULL, "needs \"fb_frobnicate\", unknown to this forkbeard: is the module" },
+    { "newer", NULL, "needs \"fb_frobnicate\", unknown to this forkbeard: the module was built" },
+    { "no_library", NULL, "needs \"frobnicate\": link the module with the library of the symbol" },
     { "second_echo", NULL, "has a protocol \"echo\", and so has forkbeard itself" },
     { "second_listen", NULL, "has a directive \"listen\", and so has forkbeard itself" },
     { "stranger", NULL, "is not a Forkbeard module: it defines no \"fb_module\"" },

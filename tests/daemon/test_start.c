@@ -83,7 +83,7 @@ START_TEST(second_master_is_refused)
     ck_assert_int_eq(daemon_run(daemon, "-c", "second.conf", NULL), 75);
     snprintf(line, sizeof(line),
         "forkbeard: [emerg] another master process %d runs with the pid file \"%s\": stop it, or "
-        "give this one another \"pid\"\n",
+        "set a different \"pid\"\n",
         (int)daemon->pid, daemon_path(daemon, "forkbeard.pid"));
     ck_assert_str_eq(daemon->err, line);
     ck_assert_int_eq(daemon_pid(daemon), daemon->pid);

@@ -249,11 +249,11 @@ static const struct {
     { "no_callbacks.so", "has no callbacks: set at least one callback in fb_ops" },
     { "stranger.so",
         "is not a Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)" },
-    { "no_function.so", "needs \"fb_frobnicate\", which this forkbeard does not have: is it built "
-                        "for a newer one?" },
-    { "newer.so", "needs \"fb_frobnicate\", which this forkbeard does not have: it was built for a "
-                  "newer one" },
-    { "no_library.so", "needs \"frobnicate\": link it with the library that has it" },
+    { "no_function.so", "needs \"fb_frobnicate\", unknown to this forkbeard: is the module "
+                        "built for a newer version?" },
+    { "newer.so", "needs \"fb_frobnicate\", unknown to this forkbeard: the module was built "
+                  "for a newer version" },
+    { "no_library.so", "needs \"frobnicate\": link the module with the library of the symbol" },
     { "none.so", "cannot be opened (2: No such file or directory)" },
     { "", "is not a file: name the shared object itself" },
     { "../../Makefile", "is not a shared object: build with \"cc -shared -fPIC\"" },

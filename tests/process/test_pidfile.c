@@ -148,7 +148,7 @@ START_TEST(a_second_master_is_kept_out)
     ck_assert_int_eq(test.pidfile.lock_fd, -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] another master process %d runs with the pid file \"%s\": "
-        "stop it, or give this one another \"pid\"\n",
+        "stop it, or set a different \"pid\"\n",
         (int)holder, test.path);
     ck_assert_str_eq(memory_log_take(&test.log), expected);
     ck_assert_int_eq(pidfile_read_pid(test.path, &test.log.log), holder);
@@ -192,7 +192,7 @@ START_TEST(a_child_that_forgets_leaves_the_lock)
     reap_child(pid);
     snprintf(expected, sizeof(expected),
         "t: [emerg] another master process %d runs with the pid file \"%s\": "
-        "stop it, or give this one another \"pid\"\n",
+        "stop it, or set a different \"pid\"\n",
         (int)getpid(), test.path);
     ck_assert_str_eq(memory_log_take(&test.log), expected);
     pidfile_release(&test.pidfile, &test.log.log);

@@ -25,12 +25,12 @@ static const struct {
     { "stream { ssl_preread on; server { listen 1; return $ssl_preread_protocol; } }", "" },
     /* rules behind one that is for all */
     { "stream { server { listen 1; echo; allow all; deny 10.0.0.1; } }",
-        "warning: this rule is never reached: \"allow all\" stands before it in /main:1:46\n" },
+        "warning: the rule is never reached: \"allow all\" stands before it in /main:1:46\n" },
     { "stream { deny all; allow 10.0.0.1; server { listen 1; echo; } server { listen 2; echo; } }",
-        "warning: this rule is never reached: \"deny all\" stands before it in /main:1:20\n" },
+        "warning: the rule is never reached: \"deny all\" stands before it in /main:1:20\n" },
     { "stream { server { listen 1; echo; deny 10.0.0.1; allow all; } }", "" },
     { "stream { server { listen 1; echo; allow 10.0.0.1; deny all; deny all; } }",
-        "warning: this rule is never reached: \"deny all\" stands before it in /main:1:61\n" },
+        "warning: the rule is never reached: \"deny all\" stands before it in /main:1:61\n" },
     /* numbers that each worker has for itself */
     { TWO "stream { upstream a { server 127.0.0.1:9 max_conns=5; }"
           " server { listen 1; proxy_pass a; } }",

@@ -157,7 +157,7 @@ static void warn_of_unreached_rule(
         return;
     access->warned = true;
     report_warn(apply->report, &directive->name,
-        "this rule is never reached: \"%s all\" stands before it", access->all->name.text);
+        "the rule is never reached: \"%s all\" stands before it", access->all->name.text);
 }
 
 static int access_set(struct apply *apply, const struct conf_directive *directive, void *field)

@@ -42,8 +42,8 @@ static int set_gzip(struct apply *apply, const struct conf_directive *directive,
     if (parameters->buffer == 0)
         parameters->buffer = BUFFER_DEFAULT;
     if (!access_gzip_built())
-        return set_bad_value(
-            apply, directive, arg, "this build cannot compress, it lacks zlib: leave it out");
+        return set_bad_value(apply, directive, arg,
+            "this build cannot compress without zlib: leave the parameter out");
     return 0;
 }
 

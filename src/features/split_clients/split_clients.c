@@ -106,7 +106,7 @@ static void read_rest(struct split_reading *reading, const struct conf_directive
 {
     if (reading->rest != NULL) {
         report_warn(reading->entries.apply->report, &entry->name,
-            "\"*\" was given before: this one is not used");
+            "\"*\" was given before: the second is not used");
         return;
     }
     reading->rest = &entry->name;
