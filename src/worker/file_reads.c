@@ -53,10 +53,11 @@ static struct file_read *create_read(
     size_t aligned = alignment > PAGE ? alignment : PAGE;
     struct file_read *read =
         memory_alloc(handle->worker->stream.net.memory, sizeof(*read) + aligned + room);
-    char *end = (char *)(read + 1);
+    char *end;
 
     if (read == NULL)
         return NULL;
+    end = (char *)(read + 1);
     *read = (struct file_read) {
         .request = { .fd = fd, .n = room, .offset = offset - skipped },
         .handle = handle,
