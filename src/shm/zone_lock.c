@@ -146,9 +146,10 @@ bool zone_lock_goes_on(struct zone_locker *locker, struct zone_hold *hold, uint3
 
 bool zone_lock_release(struct zone_hold *hold)
 {
-    bool released = shm_lock_release(hold->lock, hold->word);
+    bool released;
 
-    assert(hold->word != 0);
+    assert(hold->lock != NULL && hold->word != 0);
+    released = shm_lock_release(hold->lock, hold->word);
     *hold = (struct zone_hold) { .lock = NULL };
     return released;
 }

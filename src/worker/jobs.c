@@ -81,6 +81,7 @@ static void finish_queue(struct worker *worker, struct job_queue *queue, enum ca
     struct job *job;
 
     while ((job = take_job(queue)) != NULL) {
+        assert(job->work == NULL || worker->threads->busy > 0);
         if (job->work != NULL)
             worker->threads->busy--;
         WORKER_CALL(job->handle, callback, job->done(job->handle, job->argument));
