@@ -83,7 +83,8 @@ struct shm_map_item {
 
 extern const struct zone_kind shm_map_kind;
 
-/* Whether a map made with one shape can be used with a second: `memory` and capacity may differ. */
+/* Whether a map made with one shape can be used with a second: with a different `memory`, unless
+ * one is 0, and with a different capacity, as far as there is room. */
 bool shm_map_fits(const struct shm_map_shape *made, const struct shm_map_shape *shape);
 /* Makes a handle to a map in memory; the id is the calling process's. Handles to one map may differ
  * in `capacity` and `memory`, and obey their own. */

@@ -44,7 +44,8 @@ const char *segment_enter(
 const char *segment_enter_whole(struct segment *segment);
 /* Creates unsealed memory for children to inherit: of a process without workers. */
 int segment_create_private(struct segment *segment, size_t size);
-/* Whether a forked child that replaces this process inherits the mapping. -1 with errno. */
+/* Sets whether the next forked child, in place of this process, inherits the mapping unchanged; -1
+ * with errno. */
 int segment_set_inherited(const struct segment *segment, bool inherited);
 /* A forked child: closes the descriptor of an unused segment. */
 void segment_forget(struct segment *segment);

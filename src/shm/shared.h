@@ -62,7 +62,8 @@ struct shared {
  * errno. */
 struct shared *shared_create(bool is_single);
 void shared_destroy(struct shared **shared);
-/* A forked child: maps the memory for the worker of the slot; NULL, or the failed call's name. */
+/* A forked child: maps the memory for the worker of the slot, and closes the descriptor; NULL, or
+ * the failed call's name, with errno. */
 const char *shared_enter(struct shared *shared, struct slot_id id);
 /* Sets the half of the slot numbers and the first serial, before the first slot is acquired. A slot
  * and serial that a zone, older than the master, remembers must never name another worker. */

@@ -28,7 +28,8 @@ struct zone_kind {
     int (*init)(void *memory, const void *shape);
     /* Whether memory from a zone of equal kind and size has the shape, and is whole. */
     bool (*is)(const void *memory, const void *shape);
-    /* Whether memory made for a different shape can be used. NULL: only memory of equal size. */
+    /* Whether memory of any size, made for a different shape, can be used unchanged. NULL: only
+     * memory of equal size. */
     bool (*fits)(const void *memory, size_t size, const void *shape);
     size_t header; /* bytes at the start, in pages never written by workers */
     /* Returns the whole pages that the slot's worker may write. NULL: all behind `header`. */
@@ -69,9 +70,10 @@ struct zone *zones_find(const struct zones *zones, const char *name);
 struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
     const char *name, uint32_t version, const void *shape);
 /* Adds an open zone with untrusted memory of another process, and takes ownership of fd; -1 with
- * errno, and without, for anything but a zone. */
+ * errno for anything but a zone, and fd stays the caller's. */
 int zones_adopt(struct zones *zones, struct arena *arena, int fd);
-/* Opens every zone, with the memory of a fitting zone of `old`, or NULL; -1 after an emerg line. */
+/* Opens every zone, with the memory of a fitting zone of `old` (open, or NULL); -1 after an emerg
+ * line, with every zone closed. */
 int zones_open(struct zones *zones, const struct zones *old, struct log *log);
 /* Closes the open zones. */
 void zones_close(struct zones *zones);

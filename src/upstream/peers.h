@@ -120,7 +120,8 @@ struct peers {
 struct peers *peers_create(struct upstreams *upstreams, struct upstream *upstream);
 /* No try runs. */
 void peers_destroy(struct peers **peers);
-/* Gives a server new addresses, copied; -1 without memory. Equal addresses get separate peers. */
+/* Gives a server new addresses, copied; -1 without memory, with the old addresses kept. Equal
+ * addresses get separate peers. */
 int peers_replace(struct peers *peers, const struct upstream_server *server,
     const struct resolve_found *addresses, size_t n);
 /* Applies the operator's words since the last call; the group has a zone. */

@@ -67,7 +67,8 @@ static void leave_to(struct worker *worker, struct acceptor *acceptor, uint32_t 
     wake_worker(worker, fd, to);
 }
 
-/* Does so for a while: with a wake-up, or (SHARE_NOBODY) for the workers that wait there. */
+/* Leaves a listener, or the mutex, for a while: to a worker woken, or (SHARE_NOBODY) to the workers
+ * that wait there. */
 static void pass_clients(struct worker *worker, struct acceptor *acceptor, uint32_t to)
 {
     struct acceptors *accept = &worker->accept;

@@ -37,6 +37,7 @@ static inline bool worker_protocol_listens(const struct fb_worker *handle)
 
 /* The name of the protocol with an index; "unknown" where there is none. */
 const char *worker_protocols_name(const struct worker *worker, unsigned index);
+/* Starts the protocols; -1 after an emerg line. */
 int worker_protocols_start(struct worker *worker);
 void worker_protocols_stop(struct worker *worker);
 /* The worker has begun to drain, and closes connections after `deadline` ms; 0: never. */
