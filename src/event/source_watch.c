@@ -85,7 +85,7 @@ int source_watch_level(struct loop *loop, struct source *source, bool read, bool
     for (int i = 0; i < EVENT_DIRECTIONS; i++) { /* first, so that a refusal changes nothing */
         if (!wanted[i] || source->events[i].active)
             continue;
-        assert(!source->events[i].ready);
+        source->events[i].ready = false; /* an unwanted hang-up is told again */
         if (source_arm(loop, source, i) == -1) {
             int error = errno;
 

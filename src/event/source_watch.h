@@ -22,7 +22,8 @@ void source_disarm_listener(struct loop *loop, struct source *source);
 /* Drops the kernel's references to disarmed listeners. Not within a callback with lent input. */
 void source_release_disarmed(struct loop *loop);
 /* Makes a source with `level` wait for exactly these directions: no direction is paused, so that an
- * unwanted direction costs no report. -1 with errno, and nothing has changed. */
+ * unwanted direction costs no report, and `ready` means nothing. -1 with errno, and nothing has
+ * changed. */
 int source_watch_level(struct loop *loop, struct source *source, bool read, bool write);
 /* Gives a slot back after foreign code has closed the descriptor; the number may be reused. */
 void source_abandon(struct loop *loop, struct source *source);

@@ -168,6 +168,26 @@ START_TEST(the_other_end_is_told_by_whatever_is_waited_for)
 }
 END_TEST
 
+/* A hang-up may be told as input as well, before input is wanted. */
+START_TEST(the_other_end_goes_before_input_is_wanted)
+{
+    struct fixture *fixture = contract_start(_i, 4);
+    struct watched *watched;
+    int fds[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+    watched = watch_level(fixture, fds[0]);
+    wait_for(watched, false, true);
+    close(fds[1]);
+    loop_wait(fixture->loop, 100);
+    wait_for(watched, true, true);
+    turn(fixture, 2);
+    ck_assert_uint_ge(watched->runs[EVENT_READ], 1);
+    unwatch(&watched);
+    fixture_stop(fixture);
+}
+END_TEST
+
 /* The descriptor of a source was closed, and reused by a second source: both end on their own. */
 START_TEST(a_descriptor_that_was_closed_and_taken_again)
 {
@@ -235,6 +255,7 @@ static void add_tests(TCase *tcase, int from, int to)
     tcase_add_loop_test(tcase, directions_are_told_while_they_are_wanted, from, to);
     tcase_add_loop_test(tcase, an_event_that_is_posted_goes_with_the_wish, from, to);
     tcase_add_loop_test(tcase, the_other_end_is_told_by_whatever_is_waited_for, from, to);
+    tcase_add_loop_test(tcase, the_other_end_goes_before_input_is_wanted, from, to);
     tcase_add_loop_test(tcase, a_descriptor_that_was_closed_and_taken_again, from, to);
     tcase_add_loop_test(tcase, a_descriptor_that_was_closed_and_has_a_copy, from, to);
 }
