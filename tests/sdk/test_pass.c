@@ -235,6 +235,28 @@ START_TEST(the_other_session_begins_with_nothing)
 }
 END_TEST
 
+static int pass_without_memory(fb_conn *conn)
+{
+    ck_assert_int_eq(
+        test.stream->set(conn, conf_of(conn)->name, (fb_bytes) { (const uint8_t *)"ann", 3 }), 0);
+    fb_test_refuse_memory(test.worker, 0, 1);
+    ck_assert_int_eq(pass(conn), -1);
+    fb_test_refuse_memory(test.worker, 0, 0);
+    return pass(conn);
+}
+
+/* Without memory for the pass nothing has changed: the protocol may try again. */
+START_TEST(a_pass_without_memory_changes_nothing)
+{
+    fb_test_peer *peer = begin(pass_without_memory, NULL);
+
+    ck_assert_int_eq(fb_test_is_closed(peer), 0);
+    ck_assert_uint_eq(test.openings[1], 1);
+    fb_test_shut(peer);
+    scripted_finish(&test.worker);
+}
+END_TEST
+
 static int pass_and_refuse(fb_conn *conn)
 {
     ck_assert_int_eq(pass(conn), 0);
@@ -387,6 +409,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, the_other_session_begins_with_nothing, 0, 2);
+    tcase_add_test(tcase, a_pass_without_memory_changes_nothing);
     tcase_add_loop_test(tcase, who_ends_the_connection_does_not_pass_it, 0, 2);
     tcase_add_test(tcase, clients_are_passed_in_their_opened_alone);
     tcase_add_test(tcase, other_callbacks_end_too);

@@ -204,10 +204,13 @@ int pass_client(struct fb_conn *conn, const struct fb_listener *listener)
     binding = find_next_binding(conn, listener, &address);
     if (binding == NULL)
         return -1;
-    if (passage == NULL)
-        passage = session_part_make(conn, sizeof(*passage), &passage_kind);
-    if (passage == NULL)
-        return -1;
+    if (passage == NULL) {
+        passage = session_keep(conn, sizeof(*passage)); /* does not fail the connection */
+        if (passage == NULL)
+            return -1;
+        *passage = (struct pass_part) { .n = 0 };
+        session_part_add(session_record_of(conn), &passage->part, &passage_kind);
+    }
     if (passage->n == FB_PASSES_MAX) {
         conn_log(conn, LEVEL_ERROR, 0,
             "a client was passed %u times, and is to be passed to %s: servers pass the client in a "
