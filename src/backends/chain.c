@@ -2,7 +2,7 @@
 /* Finds circles. The connecting worker notes a connection's chain for the accepting worker, by
  * source address and destination port.
  *
- * * A connection goes to this host where source and destination address are equal, or both of the
+ * A connection goes to this host where source and destination address are equal, or both of the
  * loopback interface. The kernel is asked for the source address only where the destination port is
  * ours, and for a different host not again for a minute. Unix sockets have no address to
  * compare. */

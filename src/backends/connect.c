@@ -38,7 +38,8 @@ static COLD void make_room_for_server(struct stream *stream, const struct fb_con
         net->overdraft = n < NET_OVERDRAFT ? n : NET_OVERDRAFT;
 }
 
-/* What a connection is made of. Parts of each caller, which knows some fields to be NULL. */
+/* The parts of a connection. Functions of an order are inlined into the callers, where some fields
+ * are known to be NULL. */
 struct order {
     struct stream *stream;
     struct binding *binding;

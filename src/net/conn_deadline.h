@@ -22,8 +22,8 @@ void conn_deadline_leave(struct fb_conn *conn);
 /* Returns the deadline, set before, in ms of the monotonic clock. */
 uint64_t conn_deadline_at(const struct fb_conn *conn);
 
-/* Sets or moves the deadline: `expired` runs in `ms`, from 1 to CONN_DEADLINE_MOST, from the cached
- * time. */
+/* Sets or moves the deadline: `expired` runs in `ms` (at least 1) from the cached time, and at the
+ * latest in CONN_DEADLINE_MOST. */
 static inline void conn_deadline_set(struct fb_conn *conn, uint64_t ms)
 {
     struct net *net = conn->net;

@@ -3,8 +3,9 @@
  * `timer` once for a timer, never for a connection that closes or is piped. Gives connections names
  * for references: numbers, never given twice.
  *
- * * Names are a count, in a permutation by the stream's key: no client guesses the name of another
- * connection. Invariant: a session_use is in the tree if the name is not 0. */
+ * The name of an ended connection is not found. Names are a count, in a permutation by the stream's
+ * key: no client guesses the name of another connection. Invariant: a session_use is in the tree if
+ * the name is not 0. */
 #include "session/use.h"
 
 #include "shm/siphash.h"

@@ -2,7 +2,7 @@
 /* The longest lifetime of a client's session, and the lowest rate of messages: no traffic extends
  * them.
  *
- * * Responsible for telling the protocol of the end, as a draining worker does, and for ending the
+ * Responsible for telling the protocol of the end, as a draining worker does, and for ending the
  * session after the grace. Looks at the clock when a timer expires, and at no event. Invariant: a
  * lifetime is its session's, and the timer runs until the session closes. */
 #include "features/lifetime/lifetime.h"
