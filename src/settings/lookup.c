@@ -82,7 +82,8 @@ static const char *look_up_service(struct question *question)
         wrong = address_resolve(question->name, all->at, LOOKUP_ADDRESSES_MAX, &all->n);
         break;
     }
-    question->n = question->least + all->n * sizeof(all->at[0]);
+    if (wrong == NULL)
+        question->n = question->least + all->n * sizeof(all->at[0]);
     return wrong;
 }
 
