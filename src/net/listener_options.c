@@ -16,6 +16,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+/* An option, and the value to set. */
+struct due {
+    const struct os_option *option;
+    int value;
+};
+
 const struct listener_options listener_defaults = {
     .backlog = 511,
     .fastopen = -1,
@@ -51,26 +57,44 @@ static void set_listener_option(const struct listener *listener, int fd,
             value, listener->text);
 }
 
+/* Sets options where different, in this order; returns how many were. */
+static unsigned set_due(
+    const struct listener *listener, int fd, const struct due *due, size_t n, struct log *log)
+{
+    unsigned changed = 0;
+
+    for (const struct due *end = due + n; due < end; due++) {
+        int value;
+        socklen_t length = sizeof(value);
+
+        if (getsockopt(fd, due->option->level, due->option->number, &value, &length) == -1)
+            value = 0;
+        if (value == due->value)
+            continue;
+        set_listener_option(listener, fd, due->option, due->value, log);
+        changed++;
+    }
+    return changed;
+}
+
 void listener_change_option(const struct listener *listener, int fd, const struct os_option *option,
     int value, struct log *log)
 {
-    if (listener_option_of(fd, option) != value)
-        set_listener_option(listener, fd, option, value, log);
+    set_due(listener, fd, &(struct due) { option, value }, 1, log);
 }
 
 void listener_set_bind_options(const struct listener *listener, int fd, struct log *log)
 {
     const struct listener_options *options = &listener->options;
+    const struct due due[] = {
+        { OPTION(SOL_SOCKET, SO_REUSEADDR), 1 },
+        { OPTION(SOL_SOCKET, SO_REUSEPORT), options->reuseport || listener->beside },
+        { OPTION(IPPROTO_IPV6, IPV6_V6ONLY), options->ipv6only },
+    };
 
     assert(fd >= 0);
-    if (listener_is_unix(listener))
-        return;
-    listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_REUSEADDR), 1, log);
-    listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_REUSEPORT),
-        options->reuseport || listener->beside, log);
-    if (listener->address.any.sa_family == AF_INET6)
-        listener_change_option(
-            listener, fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY), options->ipv6only, log);
+    if (!listener_is_unix(listener))
+        set_due(listener, fd, due, listener->address.any.sa_family == AF_INET6 ? 3 : 2, log);
 }
 
 static void read_options(struct listener_untouched *values, const struct listener *listener, int fd)
@@ -82,9 +106,14 @@ static void read_options(struct listener_untouched *values, const struct listene
     values->rcvbuf = listener_option_of(fd, OPTION(SOL_SOCKET, SO_RCVBUF));
     values->sndbuf = listener_option_of(fd, OPTION(SOL_SOCKET, SO_SNDBUF));
     values->buf_lock = listener_option_of(fd, &os_option_buf_lock);
-    for (size_t i = 0; i < os_options_untouched_n; i++)
-        if (ipv6 || os_options_untouched[i].level != IPPROTO_IPV6)
-            values->values[i] = listener_option_of(fd, &os_options_untouched[i]);
+    for (size_t i = 0; i < os_options_untouched_n; i++) {
+        const struct os_option *option = &os_options_untouched[i];
+        socklen_t length = sizeof(values->values[i]);
+
+        if ((option->level == IPPROTO_IPV6 && !ipv6) ||
+            getsockopt(fd, option->level, option->number, &values->values[i], &length) == -1)
+            values->values[i] = 0;
+    }
 }
 
 const struct listener_untouched *listener_untouched_of(
@@ -171,50 +200,51 @@ static void restore_untouched(
     const struct listener_untouched *values = values_to_restore(listener, system);
     bool ipv6 = listener->address.any.sa_family == AF_INET6;
 
+    struct due due[LISTENER_UNTOUCHED_MOST];
+    size_t n = 0;
+
     assert(fd >= 0 && (values == NULL || values->known));
     os_listening_detach_programs(fd);
-    for (size_t i = 0; values != NULL && i < os_options_untouched_n; i++) {
-        const struct os_option *option = &os_options_untouched[i];
-
-        if ((option->level == IPPROTO_IPV6 && !ipv6) ||
-            listener_option_of(fd, option) == values->values[i])
-            continue;
-        set_listener_option(listener, fd, option, values->values[i], log);
-        system->changed++;
-    }
+    for (size_t i = 0; values != NULL && i < os_options_untouched_n; i++)
+        if (ipv6 || os_options_untouched[i].level != IPPROTO_IPV6)
+            due[n++] = (struct due) { &os_options_untouched[i], values->values[i] };
+    system->changed += set_due(listener, fd, due, n, log);
 }
 
-/* Sets an option, 0: to the system's default, which only foreign processes change. */
-static void change_or_default(const struct listener *listener, int fd,
-    const struct os_option *option, int value, int default_value, struct log *log)
-{
-    if (value == 0)
-        value = default_value;
-    if (value > 0)
-        listener_change_option(listener, fd, option, value, log);
-}
-
-/* Sets the options that POSIX lacks. */
-static void set_tcp_extras(
+/* Sets the options with directives, and for a 0 the system's default, which only foreign processes
+ * change. */
+static void set_configured(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
-    static const struct listener_untouched unknown = { .known = false };
     const struct listener_options *options = &listener->options;
-    int fastopen = options->fastopen == -1 ? 0 : options->fastopen;
-    const struct listener_untouched *defaults = NULL;
+    const struct listener_untouched *defaults =
+        listener->adopted || system->restores ? listener_untouched_of(listener, system) : NULL;
+    const struct {
+        struct due due;
+        int default_value;
+    } keepalive[] = {
+        { { &os_option_keepidle, options->keepidle }, defaults != NULL ? defaults->keepidle : 0 },
+        { { &os_option_keepintvl, options->keepintvl },
+            defaults != NULL ? defaults->keepintvl : 0 },
+        { { &os_option_keepcnt, options->keepcnt }, defaults != NULL ? defaults->keepcnt : 0 },
+    };
+    struct due due[countof(keepalive) + 4];
+    size_t n = 0;
 
     assert(listener_lacks(options) == NULL);
-    if (listener->adopted || system->restores)
-        defaults = listener_untouched_of(listener, system);
-    if (defaults == NULL)
-        defaults = &unknown;
-    change_or_default(
-        listener, fd, &os_option_keepidle, options->keepidle, defaults->keepidle, log);
-    change_or_default(
-        listener, fd, &os_option_keepintvl, options->keepintvl, defaults->keepintvl, log);
-    change_or_default(listener, fd, &os_option_keepcnt, options->keepcnt, defaults->keepcnt, log);
-    listener_change_option(listener, fd, &os_option_fastopen, fastopen, log);
-    listener_change_option(listener, fd, &os_option_defer_accept, options->deferred, log);
+    due[n++] = (struct due) { OPTION(SOL_SOCKET, SO_KEEPALIVE),
+        options->keepalive == LISTENER_KEEPALIVE_ON };
+    for (size_t i = 0; i < countof(keepalive); i++) {
+        due[n] = keepalive[i].due;
+        if (due[n].value == 0)
+            due[n].value = keepalive[i].default_value;
+        n += due[n].value > 0;
+    }
+    due[n++] =
+        (struct due) { &os_option_fastopen, options->fastopen == -1 ? 0 : options->fastopen };
+    due[n++] = (struct due) { &os_option_defer_accept, options->deferred };
+    due[n++] = (struct due) { OPTION(IPPROTO_TCP, TCP_NODELAY), options->tcp_nodelay };
+    set_due(listener, fd, due, n, log);
 }
 
 void listener_set_options(
@@ -242,11 +272,7 @@ void listener_set_options(
         restore_buffers(listener, fd, system, log);
     if (system->restores)
         restore_untouched(listener, fd, system, log);
-    listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_KEEPALIVE),
-        options->keepalive == LISTENER_KEEPALIVE_ON, log);
-    set_tcp_extras(listener, fd, system, log);
-    listener_change_option(
-        listener, fd, OPTION(IPPROTO_TCP, TCP_NODELAY), options->tcp_nodelay, log);
+    set_configured(listener, fd, system, log);
 }
 
 void listener_restore(

@@ -52,27 +52,25 @@ void listener_set_move(struct listener *listener, const struct address *address)
         insert_listener(all, listener);
 }
 
-/* Returns the first listener at or after this address. */
+/* Returns the first listener at or after this address; with `exactly` only at the address. */
 static struct listener *first_listener_from(
-    const struct listeners *all, const struct address *address)
+    const struct listeners *all, const struct address *address, bool exactly)
 {
     struct listener *node = RB_ROOT(&all->tree), *first = NULL;
 
-    while (node != NULL)
-        if (address_compare(&node->address, address) < 0) {
-            node = RB_RIGHT(node, node);
-        } else {
+    while (node != NULL) {
+        int order = address_compare(&node->address, address);
+
+        if (order == 0 || (order > 0 && !exactly))
             first = node;
-            node = RB_LEFT(node, node);
-        }
+        node = order < 0 ? RB_RIGHT(node, node) : RB_LEFT(node, node);
+    }
     return first;
 }
 
 struct listener *listener_set_at(const struct listeners *all, const struct address *address)
 {
-    struct listener *first = first_listener_from(all, address);
-
-    return first != NULL && address_equal(&first->address, address) ? first : NULL;
+    return first_listener_from(all, address, true);
 }
 
 struct listener *listener_set_find(const struct listeners *all, const struct listener *listener)
@@ -110,7 +108,7 @@ struct listener *listener_set_overlap(
         /* the port's wildcard; other addresses follow */
         address_make(
             &wildcard, family, (const uint8_t[16]) { 0 }, address_port(&listener->address));
-        other = first_listener_from(all, &wildcard);
+        other = first_listener_from(all, &wildcard, false);
     }
     while (other != NULL && other->address.any.sa_family == family &&
            address_port(&other->address) == address_port(&listener->address)) {
