@@ -133,26 +133,25 @@ static const fb_protocol *adopt_protocol(struct arena *arena, const fb_protocol 
     return copy;
 }
 
-static void add_descriptor(void *arg, int fd)
-{
-    char what[128];
-
-    if (os_descriptor_describe(fd, what, sizeof(what))) /* not closed by a thread meanwhile */
-        fprintf(arg, "%d (%s)\n", fd, what);
-}
-
 /* Returns the open descriptors, a line for each, after an empty line; the caller frees the text. */
 static char *list_descriptors(void)
 {
-    char *text;
+    char *text, what[128];
+    int *fds;
+    unsigned n;
+    bool has_all;
     size_t size;
     FILE *list = open_memstream(&text, &size);
 
     if (list == NULL)
         kit_misused("no memory for the test");
     fputc('\n', list);
-    os_descriptors_visit(add_descriptor, list);
-    if (fclose(list) != 0)
+    has_all = os_descriptors_list(&fds, &n);
+    for (unsigned i = 0; i < n; i++)
+        if (os_descriptor_describe(fds[i], what, sizeof(what))) /* unless closed by a thread */
+            fprintf(list, "%d (%s)\n", fds[i], what);
+    free(fds);
+    if (fclose(list) != 0 || !has_all)
         kit_misused("no memory for the test");
     return text;
 }

@@ -15,10 +15,10 @@ struct cycle *configuration_load(
     struct descriptors before = { .fds = NULL };
     struct cycle *cycle;
 
-    descriptors_add_open(&before, NULL);
+    descriptors_find_open(&before, NULL);
     cycle = cycle_load(options, log, excerpts);
     if (cycle != NULL)
-        descriptors_add_open(opened, &before);
+        descriptors_find_open(opened, &before);
     descriptors_done(&before);
     return cycle;
 }

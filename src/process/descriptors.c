@@ -55,38 +55,21 @@ static int compare_descriptors(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-static void sort_descriptors(struct descriptors *set)
+/* Two lists in ascending order. */
+void descriptors_find_open(struct descriptors *set, const struct descriptors *except)
 {
-    if (set->n > 0)
-        qsort(set->fds, set->n, sizeof(set->fds[0]), compare_descriptors);
-}
+    unsigned open_n, n = 0, next = 0;
 
-/* Whether the descriptor is in a sorted set; NULL: an empty one. */
-static bool has_descriptor(const struct descriptors *set, int fd)
-{
-    return set != NULL && set->n > 0 &&
-           bsearch(&fd, set->fds, set->n, sizeof(fd), compare_descriptors) != NULL;
-}
-
-struct addition {
-    struct descriptors *set;
-    const struct descriptors *except;
-};
-
-static void add_open(void *arg, int fd)
-{
-    const struct addition *addition = arg;
-
-    if (!has_descriptor(addition->except, fd))
-        descriptors_add(addition->set, fd);
-}
-
-void descriptors_add_open(struct descriptors *set, const struct descriptors *except)
-{
-    struct addition addition = { .set = set, .except = except };
-
-    os_descriptors_visit(add_open, &addition);
-    sort_descriptors(set);
+    assert(set->fds == NULL);
+    set->failed = !os_descriptors_list(&set->fds, &open_n);
+    for (unsigned i = 0; i < open_n; i++) {
+        assert(n == 0 || set->fds[n - 1] < set->fds[i]);
+        while (except != NULL && next < except->n && except->fds[next] < set->fds[i])
+            next++;
+        if (except == NULL || next == except->n || except->fds[next] != set->fds[i])
+            set->fds[n++] = set->fds[i];
+    }
+    set->n = set->size = n;
 }
 
 void descriptors_drop_closed(struct descriptors *set)
@@ -105,7 +88,8 @@ void descriptors_close_others(struct descriptors *set)
     unsigned next = STDERR_FILENO + 1;
 
     assert(!set->failed);
-    sort_descriptors(set);
+    if (set->n > 0)
+        qsort(set->fds, set->n, sizeof(set->fds[0]), compare_descriptors);
     for (unsigned i = 0; i < set->n; i++) {
         unsigned fd = (unsigned)set->fds[i];
 

@@ -18,9 +18,9 @@ void descriptors_add(struct descriptors *set, int fd);
 /* Adds the descriptors of a log's target. */
 void descriptors_add_target(struct descriptors *set, const struct log_target *target);
 void descriptors_add_all(struct descriptors *set, const struct descriptors *other);
-/* Adds every open descriptor of this process outside `except` (or NULL), filled by an earlier call,
- * and sorts the set. Adds none where the system does not tell. */
-void descriptors_add_open(struct descriptors *set, const struct descriptors *except);
+/* Fills an empty set with the open descriptors of this process outside `except` (or NULL), filled
+ * by an earlier call. None where the system does not tell. */
+void descriptors_find_open(struct descriptors *set, const struct descriptors *except);
 /* Drops closed descriptors. */
 void descriptors_drop_closed(struct descriptors *set);
 /* Closes all descriptors but the sorted set, which must not have failed, and the standard ones. */

@@ -83,9 +83,9 @@ START_TEST(what_was_opened_since_is_found)
     struct descriptors before = { .fds = NULL }, since = { .fds = NULL }, both = { .fds = NULL };
     int first = open_null(), second;
 
-    descriptors_add_open(&before, NULL);
+    descriptors_find_open(&before, NULL);
     second = open_null();
-    descriptors_add_open(&since, &before);
+    descriptors_find_open(&since, &before);
     ck_assert(has(&before, first));
     ck_assert(!has(&before, second));
     ck_assert_uint_eq(since.n, 1);

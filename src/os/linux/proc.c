@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define NAME_SIZE 32
+#define LISTED_AT_ONCE 256 /* descriptors */
 
 bool os_proc_read_line(const char *path, char *line, size_t n)
 {
@@ -88,9 +89,12 @@ void os_proc_visit(void (*visit)(void *arg, pid_t pid), void *arg)
     DIR *processes = opendir("/proc");
     const struct dirent *entry;
 
-    while (processes != NULL && (entry = readdir(processes)) != NULL)
-        if (parse_entry(entry) > 0)
-            visit(arg, (pid_t)parse_entry(entry));
+    while (processes != NULL && (entry = readdir(processes)) != NULL) {
+        int pid = parse_entry(entry);
+
+        if (pid > 0)
+            visit(arg, (pid_t)pid);
+    }
     if (processes != NULL)
         closedir(processes);
 }
@@ -153,16 +157,33 @@ void os_boot_id(char *text, size_t n)
         text[0] = '\0';
 }
 
-void os_descriptors_visit(void (*visit)(void *arg, int fd), void *arg)
+/* The kernel lists descriptors in ascending order. */
+bool os_descriptors_list(int **fds, unsigned *n)
 {
-    DIR *fds = opendir("/proc/thread-self/fd");
+    DIR *folder = opendir("/proc/thread-self/fd");
     const struct dirent *entry;
 
-    while (fds != NULL && (entry = readdir(fds)) != NULL)
-        if (parse_entry(entry) != -1 && parse_entry(entry) != dirfd(fds))
-            visit(arg, parse_entry(entry));
-    if (fds != NULL)
-        closedir(fds);
+    *fds = NULL;
+    *n = 0;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        int fd = entry->d_name[0] != '.' ? atoi(entry->d_name) : dirfd(folder);
+
+        if (fd == dirfd(folder))
+            continue;
+        if (*n % LISTED_AT_ONCE == 0) {
+            int *larger = realloc(*fds, (*n + LISTED_AT_ONCE) * sizeof(*larger));
+
+            if (larger == NULL) {
+                closedir(folder);
+                return false;
+            }
+            *fds = larger;
+        }
+        (*fds)[(*n)++] = fd;
+    }
+    if (folder != NULL)
+        closedir(folder);
+    return true;
 }
 
 void os_descriptors_close(unsigned first, unsigned last)

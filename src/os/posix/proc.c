@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -77,22 +78,25 @@ static unsigned first_unlisted(void)
 }
 
 /* Tries many descriptors by one poll(): a closed descriptor gets POLLNVAL. */
-void os_descriptors_visit(void (*visit)(void *arg, int fd), void *arg)
+bool os_descriptors_list(int **fds, unsigned *n)
 {
     unsigned end = first_unlisted();
     struct pollfd batch[BATCH];
 
-    for (unsigned first = 0; first < end; first += BATCH) {
-        unsigned n = end - first < BATCH ? end - first : BATCH;
+    *n = 0;
+    *fds = malloc((end > 0 ? end : 1) * sizeof(**fds));
+    for (unsigned first = 0; *fds != NULL && first < end; first += BATCH) {
+        unsigned tried = end - first < BATCH ? end - first : BATCH;
 
-        for (unsigned i = 0; i < n; i++)
+        for (unsigned i = 0; i < tried; i++)
             batch[i] = (struct pollfd) { .fd = (int)(first + i) };
-        if (poll(batch, n, 0) == -1)
-            return;
-        for (unsigned i = 0; i < n; i++)
+        if (poll(batch, tried, 0) == -1)
+            break;
+        for (unsigned i = 0; i < tried; i++)
             if ((batch[i].revents & POLLNVAL) == 0)
-                visit(arg, batch[i].fd);
+                (*fds)[(*n)++] = batch[i].fd;
     }
+    return *fds != NULL;
 }
 
 void os_descriptors_close(unsigned first, unsigned last)
