@@ -133,26 +133,19 @@ static void run(struct master *master)
             if (service_manager_may_exit(&master->manager))
                 return;
         }
-        signals_await(&master->alarm, &master->timers, &master->clock);
-        given = signals_any();
+        given = signals_await(&master->alarm, &master->timers, &master->clock);
         if ((given >> COMMAND_REAP & 1) != 0) {
-            signals_take(COMMAND_REAP, NULL);
             pool_reap(pool);
-            /* a resume may have been sent before the last worker ended */
-            process_ops->admit_signals();
-            given |= signals_any();
-            if (!signals_given(COMMAND_REAP) && !signals_given(COMMAND_DEADLINE))
-                signals_pending(); /* the rest is looked at below: no reason to stay awake */
+            given |= signals_admit(); /* a resume may precede the last worker's end */
         }
         if ((given >> COMMAND_CHANNEL & 1) != 0) {
-            signals_take(COMMAND_CHANNEL, NULL);
             pool_receive_messages(pool);
             if (master->control.socket->fd != -1 || master->control.client_n > 0)
                 control_serve(&master->control);
             if (master->upgrade.phase != UPGRADE_NONE)
                 upgrade_receive(&master->upgrade);
         }
-        timers_run(&master->timers);
+        timers_expire(&master->timers);
         if (master->upgrade.phase != UPGRADE_NONE)
             upgrade_tell_main(&master->upgrade);
         if (!over)

@@ -121,7 +121,7 @@ static void admit_signals(void)
 {
     sigset_t blocked;
 
-    sigprocmask(SIG_SETMASK, signals_wait_mask(), &blocked);
+    sigprocmask(SIG_SETMASK, &signals_state->wait_mask, &blocked);
     sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
@@ -129,7 +129,7 @@ static void pause_for(int ms)
 {
     struct timespec time = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
 
-    pselect(0, NULL, NULL, NULL, &time, signals_wait_mask());
+    pselect(0, NULL, NULL, NULL, &time, &signals_state->wait_mask);
 }
 
 static void set_alarm(int ms)
@@ -157,7 +157,7 @@ static int begin_wakeup(void)
 /* Sleeps; a descriptor of the set that has had an event is COMMAND_CHANNEL, which SIGIO is too. */
 static void sleep_until_wakeup(void)
 {
-    if (os_wakeup_sleep(signals_wait_mask()))
+    if (os_wakeup_sleep(&signals_state->wait_mask))
         signals_raise(COMMAND_CHANNEL);
 }
 

@@ -70,11 +70,6 @@ void signals_install(enum role role)
     process_ops->install_handlers(role);
 }
 
-const sigset_t *signals_wait_mask(void)
-{
-    return &signals_state->wait_mask;
-}
-
 void signals_wake_by(int fd)
 {
     assert(fd >= -1);
@@ -84,15 +79,6 @@ void signals_wake_by(int fd)
 bool signals_given(enum command command)
 {
     return signals_state->given[command];
-}
-
-unsigned signals_any(void)
-{
-    unsigned any = 0;
-
-    for (int command = 0; command < COMMAND_N; command++)
-        any |= (unsigned)(signals_state->given[command] != 0) << command;
-    return any;
 }
 
 bool signals_take(enum command command, pid_t *from)
@@ -155,22 +141,49 @@ const struct signal_row *signals_named(const char *command)
     return NULL;
 }
 
-/* The system's timer is set only when the deadline has changed: most wake-ups leave it as it is. */
-void signals_await(struct alarm *alarm, const struct timers *timers, struct clock *clock)
+/* Clears the commands of `taken` that were given; returns all given, as bits. */
+static unsigned take_given(unsigned taken)
 {
-    int wait_ms = timers_wait(timers);
-    uint64_t deadline_ms = wait_ms == -1 ? 0 : clock->mono_ms + (uint64_t)wait_ms;
+    unsigned given = 0;
+
+    for (int command = 0; command < COMMAND_N; command++) {
+        if (!signals_state->given[command])
+            continue;
+        given |= 1u << command;
+        if ((taken >> command & 1) != 0)
+            signals_state->given[command] = 0;
+    }
+    return given;
+}
+
+/* The system's timer is set only when the deadline has changed: most wake-ups leave it as it is. */
+unsigned signals_await(struct alarm *alarm, const struct timers *timers, struct clock *clock)
+{
+    uint64_t deadline_ms = timers->soonest != TIMERS_NONE ? timers->soonest : 0;
+    unsigned given;
 
     if (deadline_ms != alarm->deadline_ms) {
-        process_ops->set_alarm(wait_ms);
+        process_ops->set_alarm(timers_wait(timers));
         alarm->deadline_ms = deadline_ms;
     }
     /* a handler may have run outside the sleep, by process_ops->admit_signals() */
-    if (!signals_pending()) {
+    if (!signals_state->any)
         process_ops->wakeup_sleep();
-        signals_state->any = 0;
-    }
-    if (signals_take(COMMAND_DEADLINE, NULL))
+    signals_state->any = 0;
+    given = take_given(1u << COMMAND_REAP | 1u << COMMAND_DEADLINE | 1u << COMMAND_CHANNEL);
+    if ((given >> COMMAND_DEADLINE & 1) != 0)
         alarm->deadline_ms = 0;
     process_ops->read_clock(clock);
+    return given;
+}
+
+unsigned signals_admit(void)
+{
+    unsigned given;
+
+    process_ops->admit_signals();
+    given = take_given(1u << COMMAND_CHANNEL);
+    if ((given & (1u << COMMAND_REAP | 1u << COMMAND_DEADLINE)) == 0)
+        signals_state->any = 0;
+    return given;
 }

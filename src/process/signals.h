@@ -51,14 +51,14 @@ struct signals_state {
     volatile sig_atomic_t any; /* a command may have been given since signals_pending() */
     volatile sig_atomic_t role;
     volatile sig_atomic_t wake_fd; /* a delivery writes a byte to it; or -1 */
-    sigset_t wait_mask;
+    sigset_t wait_mask;            /* lets through what signals_install() blocks */
 };
 
 extern struct signals_state *signals_state;
 
 /* The process's interval timer, which only signals_await() sets. */
 struct alarm {
-    uint64_t deadline_ms; /* when SIGALRM comes; 0: it is not set, or has come */
+    uint64_t deadline_ms; /* of the earliest timer then; 0: SIGALRM is not set, or has come */
 };
 
 #define SIGNALS_BY_KERNEL (-1)
@@ -66,10 +66,8 @@ struct alarm {
 /* Sets the flag of a signal's command, as a handler; `sender`: a pid, or SIGNALS_BY_KERNEL. */
 void signals_deliver(int number, pid_t sender);
 /* Installs the handlers of a role and drops commands of the previous role. From now on signals with
- * a command are blocked but in a wait with signals_wait_mask(). */
+ * a command are blocked but in a wait with signals_state->wait_mask. */
 void signals_install(enum role role);
-/* The mask to wait with: without the signals blocked by signals_install(). */
-const sigset_t *signals_wait_mask(void);
 
 /* Whether a command may have been given since the last call: then all are to be tried. */
 static inline bool signals_pending(void)
@@ -84,12 +82,14 @@ static inline bool signals_pending(void)
 /* Lets handlers also write a byte to this descriptor, for waits without a mask; -1: to none. */
 void signals_wake_by(int fd);
 /* Sleeps until a signal comes, or the earliest of these timers has expired, by SIGALRM, and reads
- * the clock: the sleep of a process without events but signals. */
-void signals_await(struct alarm *alarm, const struct timers *timers, struct clock *clock);
+ * the clock: the sleep of a process without events but signals. Takes COMMAND_REAP,
+ * COMMAND_DEADLINE and COMMAND_CHANNEL; returns all commands given, as bits. */
+unsigned signals_await(struct alarm *alarm, const struct timers *timers, struct clock *clock);
+/* Runs the handlers of pending signals, and takes COMMAND_CHANNEL; returns the commands given, as
+ * bits. The next signals_await() sleeps, unless a child has exited or a deadline has come. */
+unsigned signals_admit(void);
 /* Whether the command was given and not taken yet; it stays given. */
 bool signals_given(enum command command);
-/* Returns the commands given and not taken yet, as bits: one look for all. */
-unsigned signals_any(void);
 /* Clears the command; returns whether it was given. `from`: the last sender's pid, 0: the
  * kernel. */
 bool signals_take(enum command command, pid_t *from);

@@ -92,7 +92,7 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
         .listeners = listener_slots(worker),
         .mechanism = events->mechanism,
         .mechanism_values = events->mechanism_values,
-        .wait_mask = signals_wait_mask(),
+        .wait_mask = &signals_state->wait_mask,
         .log = &worker->log,
         .counters = &shared_slot(heritage->shared, heritage->slot)->counters,
         .heartbeat = &shared_slot(heritage->shared, heritage->slot)->heartbeat,

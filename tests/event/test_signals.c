@@ -44,7 +44,7 @@ START_TEST(a_handler_wakes_a_wait_that_has_not_begun)
     struct fixture *fixture;
 
     signals_install(ROLE_WORKER);
-    fixture = start_maskless(signals_wait_mask());
+    fixture = start_maskless(&signals_state->wait_mask);
     signals_wake_by(fixture->loop->signal_fd);
     for (int i = 0; i < 100; i++) { /* many times: undrained bytes fill the pipe */
         ck_assert_int_eq(raise(SIGQUIT), 0);
@@ -64,7 +64,7 @@ START_TEST(a_full_pipe_loses_no_signal)
     struct fixture *fixture;
 
     signals_install(ROLE_WORKER);
-    fixture = start_maskless(signals_wait_mask());
+    fixture = start_maskless(&signals_state->wait_mask);
     signals_wake_by(fixture->loop->signal_fd);
     while (write(fixture->loop->signal_fd, "", 1) == 1)
         ;
@@ -81,7 +81,7 @@ START_TEST(a_loop_that_never_waits_gets_its_signals)
     struct fixture *fixture;
 
     signals_install(ROLE_WORKER);
-    fixture = start_maskless(signals_wait_mask());
+    fixture = start_maskless(&signals_state->wait_mask);
     ck_assert_int_eq(raise(SIGINT), 0);
     loop_wait(fixture->loop, 0);
     ck_assert(signals_take(COMMAND_TERMINATE, NULL));
@@ -95,7 +95,7 @@ START_TEST(the_pipe_is_the_loops)
     int ends[2];
 
     signals_install(ROLE_SINGLE);
-    fixture = start_maskless(signals_wait_mask());
+    fixture = start_maskless(&signals_state->wait_mask);
     ends[0] = fixture->loop->signaler->fd;
     ends[1] = fixture->loop->signal_fd;
     for (int i = 0; i < 2; i++) {

@@ -336,7 +336,7 @@ START_TEST(a_master_s_signals_are_not_disturbed)
     ck_assert_int_eq(sigismember(&blocked, SIGHUP), 1);
     ck_assert(!signals_take(COMMAND_RELOAD, NULL));
     while (!reload || !reap) { /* a signal at a time */
-        sigsuspend(signals_wait_mask());
+        sigsuspend(&signals_state->wait_mask);
         reload = reload || signals_take(COMMAND_RELOAD, NULL);
         reap = reap || signals_take(COMMAND_REAP, NULL);
     }
