@@ -61,7 +61,7 @@ enum channel_status channel_receive(int fd, struct channel_message *message)
     ssize_t n;
 
     do /* a sender's close with unread messages is reported before its messages */
-        n = fd_receive(fd, &room, offsetof(typeof(room), excess) + 1, &passed);
+        n = fd_receive(fd, &room, offsetof(typeof(room), excess) + 1, &passed, NULL);
     while (n == -1 && (errno == EINTR || errno == ECONNRESET));
     if (n == -1 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return CHANNEL_AGAIN;
@@ -116,8 +116,9 @@ static void send_due(struct channel_end *end)
     uint32_t limited = end->unsent & end->ops->limited;
     uint64_t now = end->timers->clock->mono_ms, due = end->limited_ms + CHANNEL_END_LIMITED_MS;
     bool too_soon = end->limited_ms != 0 && now < due;
-    bool sent = send_unsent(end, end->ops->first) && send_unsent(end, too_soon ? ~limited : ~0u);
+    bool sent = (end->unsent & end->ops->first) == 0 || send_unsent(end, end->ops->first);
 
+    sent = sent && send_unsent(end, too_soon ? ~limited : ~0u);
     if (sent && end->more)
         end->more = !end->ops->send_more(end);
     if (limited != 0 && !too_soon && (end->unsent & limited) == 0)

@@ -80,8 +80,7 @@ static void take_descriptors(const struct cmsghdr *part, int *passed)
     }
 }
 
-/* Receives as fd_receive(). *more: there were descriptors or a time beside the bytes. */
-static ssize_t receive_passed(int socket, void *bytes, size_t n, int *passed, bool *more)
+ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed, bool *more)
 {
     struct iovec piece = { bytes, n };
     union fd_control control;
@@ -95,18 +94,12 @@ static ssize_t receive_passed(int socket, void *bytes, size_t n, int *passed, bo
     struct cmsghdr *part = received >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
 
     *passed = -1;
-    *more = part != NULL;
+    if (more != NULL)
+        *more = part != NULL;
     for (; part != NULL; part = CMSG_NXTHDR(&header, part))
         if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS)
             take_descriptors(part, passed);
     return received;
-}
-
-ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
-{
-    bool more;
-
-    return receive_passed(socket, bytes, n, passed, &more);
 }
 
 /* Marks packets with the time: the end, unlike an empty packet, has none. */
@@ -126,7 +119,7 @@ static bool has_marks(void)
         return false;
     if (send(ends[0], "", 0, 0) == 0) {
         mark_packets(ends[1]);
-        receive_passed(ends[1], &byte, 1, &passed, &more);
+        fd_receive(ends[1], &byte, 1, &passed, &more);
     }
     close(ends[0]);
     close(ends[1]);
@@ -143,7 +136,7 @@ static void discard_packets(int socket)
         char byte;
         int passed;
 
-        if (receive_passed(socket, &byte, 1, &passed, &more) == -1)
+        if (fd_receive(socket, &byte, 1, &passed, &more) == -1)
             break;
         if (passed != -1)
             descriptor_discard(passed);

@@ -120,7 +120,7 @@ static ssize_t receive_link_bytes(struct upgrade_link *link)
     } else if (link->in_n == link->in_size) {
         link->in_n = 0; /* no version sends so much */
     }
-    n = fd_receive(link->fd, link->in + link->in_n, link->in_size - link->in_n, &fd);
+    n = fd_receive(link->fd, link->in + link->in_n, link->in_size - link->in_n, &fd, NULL);
     if (n > 0)
         link->in_n += (size_t)n;
     if (fd == -1)

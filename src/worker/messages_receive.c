@@ -282,8 +282,8 @@ static void read_inbox(struct worker *worker, int most)
     assert(source != NULL && source->in_use);
     for (int i = 0; i < most && has_spare(worker); i++) {
         int passed;
-        ssize_t n =
-            fd_receive(source->fd, &packet, sizeof(packet.head) + sizeof(packet.bytes), &passed);
+        ssize_t n = fd_receive(
+            source->fd, &packet, sizeof(packet.head) + sizeof(packet.bytes), &passed, NULL);
 
         if (passed != -1)
             descriptor_discard(passed);

@@ -36,16 +36,16 @@ START_TEST(a_descriptor_goes_along)
     ck_assert_int_eq(pipe(tube), 0);
     ck_assert_int_eq(fd_send(ends[0], "a", 1, tube[1]), 1);
     ck_assert_int_eq(fd_send(ends[0], "b", 1, -1), 1);
-    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
+    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed, NULL), 1);
     ck_assert_int_eq(c, 'a');
     ck_assert_int_eq(fcntl(passed, F_GETFD), FD_CLOEXEC);
     ck_assert_int_eq(write(passed, "x", 1), 1);
     ck_assert_int_eq(read(tube[0], &c, 1), 1);
     close(passed);
-    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
+    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed, NULL), 1);
     ck_assert_int_eq(passed, -1);
     close(ends[0]);
-    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 0);
+    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed, NULL), 0);
     ck_assert_int_eq(fd_send(ends[1], "c", 1, tube[1]), -1);
     ck_assert_int_eq(errno, EPIPE);
     close(ends[1]);
@@ -86,7 +86,7 @@ START_TEST(of_two_descriptors_one_arrives)
     ck_assert_int_eq(pipe(pipes), 0);
     ck_assert_int_eq(send_many(ends[0], pipes, 2), 1);
     close(pipes[1]);
-    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
+    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed, NULL), 1);
     ck_assert_int_ne(passed, -1);
     close(passed);
     ck_assert_int_eq(read(pipes[0], &c, 1), 0); /* no writer is left */
@@ -149,7 +149,7 @@ START_TEST(what_is_discarded_is_not_waited_for)
 
     ck_assert_int_eq(socketpair(AF_UNIX, types[_i], 0, ends), 0);
     send_slow(ends[0], peers);
-    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
+    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed, NULL), 1);
     ck_assert_int_ne(passed, -1);
     errno = 77;
     descriptor_discard(passed);
@@ -215,11 +215,11 @@ START_TEST(descriptors_can_be_refused)
     if (fd_send(ends[0], "a", 1, ends[0]) == -1)
         ck_assert_int_eq(errno, EPERM);
     else
-        ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
+        ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed, NULL), 1);
     if (passed != -1)
         descriptor_discard(passed);
     ck_assert_int_eq(fd_send(ends[0], "b", 1, -1), 1);
-    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
+    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed, NULL), 1);
     ck_assert_int_eq(c, 'b');
     ck_assert_int_eq(fd_send(ends[1], "c", 1, ends[1]), 1); /* the other way */
     close(ends[1]);

@@ -174,7 +174,7 @@ static int expect_sent(struct scene *scene, const char *text)
     int passed = -1, one;
     ssize_t piece;
 
-    while ((piece = fd_receive(scene->other, sent + n, sizeof(sent) - 1 - n, &one)) > 0) {
+    while ((piece = fd_receive(scene->other, sent + n, sizeof(sent) - 1 - n, &one, NULL)) > 0) {
         n += (size_t)piece;
         passed = one != -1 ? one : passed;
     }
