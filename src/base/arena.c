@@ -74,15 +74,13 @@ void arena_destroy(struct arena **arena)
     *arena = NULL;
 }
 
-/* Returns a block with room for `size` bytes; NULL without memory. */
-static struct block *find_block(struct arena *arena, size_t size)
+/* Adds a block with room for `size` bytes, NULL without memory. */
+static struct block *add_block(struct arena *arena, size_t size)
 {
     struct block *first = SLIST_FIRST(&arena->blocks), *block;
     bool large = size > arena->block_size;
     size_t room = large ? size : arena->block_size;
 
-    if (first != NULL && (size_t)(first->end - first->free) >= size)
-        return first;
     block = alloc_zeroed(arena->memory, sizeof(*block) + room);
     if (block == NULL)
         return NULL;
@@ -104,8 +102,9 @@ void *arena_alloc(struct arena *arena, size_t size)
     if (size > SIZE_MAX / 2)
         return NULL;
     size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
-    block = find_block(arena, size);
-    if (block == NULL)
+    block = SLIST_FIRST(&arena->blocks);
+    if ((block == NULL || (size_t)(block->end - block->free) < size) &&
+        (block = add_block(arena, size)) == NULL)
         return NULL;
     p = block->free;
     block->free += size;

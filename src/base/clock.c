@@ -5,17 +5,15 @@
 
 #include "base/compiler.h"
 
-static int64_t to_ms(const struct timespec *time)
-{
-    return (int64_t)time->tv_sec * 1000 + (long)((unsigned long)time->tv_nsec / 1000000);
-}
+#define TO_MS(time)                                                                                \
+    ((int64_t)(time).tv_sec * 1000 + (long)((unsigned long)(time).tv_nsec / 1000000))
 
 static NOINLINE void read_wall(struct clock *clock)
 {
     struct timespec wall;
 
     clock_gettime(CLOCK_REALTIME, &wall);
-    clock->wall_ms = to_ms(&wall);
+    clock->wall_ms = TO_MS(wall);
 }
 
 void clock_read(struct clock *clock)
@@ -23,7 +21,7 @@ void clock_read(struct clock *clock)
     uint64_t ms;
 
     clock_gettime(CLOCK_MONOTONIC, &clock->mono);
-    ms = (uint64_t)to_ms(&clock->mono);
+    ms = (uint64_t)TO_MS(clock->mono);
     if (ms == clock->mono_ms)
         return;
     clock->mono_ms = ms;

@@ -35,13 +35,6 @@ static bool parse_digits(const char **s, int64_t *value)
     return true;
 }
 
-static int64_t multiply_capped(int64_t a, int64_t b)
-{
-    int64_t product;
-
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
 enum number_status number_parse(const char *s, int64_t least, int64_t greatest, int64_t *out)
 {
     bool negative = *s == '-';
@@ -66,7 +59,8 @@ enum number_status number_parse_size(const char *s, int64_t least, int64_t great
         unit = strchr(units, *s);
         if (unit == NULL || s[1] != '\0')
             return NUMBER_MALFORMED;
-        value = multiply_capped(value, INT64_C(1) << 10 * ((unit - units) / 2 + 1));
+        if (__builtin_mul_overflow(value, INT64_C(1) << 10 * ((unit - units) / 2 + 1), &value))
+            value = INT64_MAX;
     }
     return in_range(value, least, greatest, out);
 }
@@ -107,7 +101,8 @@ enum number_status number_parse_msec(const char *s, int64_t least, int64_t great
         if (unit == countof(units) || unit < next)
             return NUMBER_MALFORMED;
         next = unit + 1;
-        if (__builtin_add_overflow(sum, multiply_capped(value, units[unit].ms), &sum))
+        if (__builtin_mul_overflow(value, units[unit].ms, &value) ||
+            __builtin_add_overflow(sum, value, &sum))
             sum = INT64_MAX;
         s += length;
         while (*s == ' ')
@@ -122,9 +117,9 @@ enum number_status number_parse_usec(const char *s, int64_t least, int64_t great
 
     if (!parse_digits(&s, &value))
         return NUMBER_MALFORMED;
-    if (strcmp(s, "ms") == 0)
-        value = multiply_capped(value, 1000);
-    else if (strcmp(s, "us") != 0 && (*s != '\0' || value != 0))
+    if (strcmp(s, "ms") == 0 && __builtin_mul_overflow(value, 1000, &value))
+        value = INT64_MAX;
+    else if (strcmp(s, "ms") != 0 && strcmp(s, "us") != 0 && (*s != '\0' || value != 0))
         return NUMBER_MALFORMED;
     return in_range(value, least, greatest, out);
 }

@@ -50,7 +50,8 @@ void timers_arm_at(struct timers *timers, struct timer *timer, uint64_t deadline
     uint64_t soonest = *timers->due_by + 1;
 
     assert(timer->expired != NULL);
-    timers_disarm(timers, timer);
+    if (timer->deadline != 0)
+        timers_disarm(timers, timer);
     insert_timer(timers, timer, deadline > soonest ? deadline : soonest);
     debug_loop(timers->loop, "timer %p set: in %" PRIu64 " ms", (void *)timer,
         timer->deadline - timers->clock->mono_ms);
@@ -63,7 +64,7 @@ void timers_arm(struct timers *timers, struct timer *timer, uint64_t ms)
 
 void timers_disarm(struct timers *timers, struct timer *timer)
 {
-    if (!timer_is_set(timer))
+    if (timer->deadline == 0)
         return;
     debug_loop(timers->loop, "timer %p deleted: %" PRId64 " ms were left", (void *)timer,
         (int64_t)(timer->deadline - timers->clock->mono_ms));

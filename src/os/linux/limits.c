@@ -239,8 +239,9 @@ static void read_mount_line(struct group *group, char *line)
         lower_limit(&group->least, limit_upwards(group, hierarchy, point, below));
 }
 
-static void read_lines(
-    struct group *group, const char *name, void (*read_one)(struct group *group, char *line))
+/* Reads the lines of a file that have the mark of v2 or name the controller. */
+static void read_lines(struct group *group, const char *name, const char *mark,
+    void (*read_one)(struct group *group, char *line))
 {
     char path[PATH_MAX], *line = NULL;
     size_t size = 0;
@@ -251,7 +252,8 @@ static void read_lines(
         return;
     while (getline(&line, &size, file) != -1) {
         line[strcspn(line, "\n")] = '\0';
-        read_one(group, line);
+        if (strstr(line, mark) != NULL || strstr(line, group->controller->name) != NULL)
+            read_one(group, line);
     }
     free(line);
     fclose(file);
@@ -262,8 +264,8 @@ static int64_t least_limit(const char *root, const struct controller *controller
     struct group group = { .root = root, .controller = controller };
 
     assert(root != NULL);
-    read_lines(&group, "cgroup", read_group_line);
-    read_lines(&group, "mountinfo", read_mount_line);
+    read_lines(&group, "cgroup", "0::", read_group_line);
+    read_lines(&group, "mountinfo", " - cgroup2 ", read_mount_line);
     assert(group.least >= 0);
     return group.least;
 }
