@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static_assert(COMMAND_N <= 32, "a command is a bit");
-
 #define LINE_MAX_BYTES (COMMANDS_WHY_MAX + 32)
 #define UPGRADE_NOTE_MS 1000 /* most binaries serve before */
 
@@ -26,12 +24,6 @@ static const struct {
     { COMMAND_RELOAD, CONTROL_WAIT_RELOAD, "reload" },
     { COMMAND_UPGRADE, CONTROL_WAIT_UPGRADE, "upgrade" },
 };
-
-bool commands_any(const struct commands *commands, unsigned given)
-{
-    return commands->requested != 0 || commands->why[0][0] != '\0' || commands->why[1][0] != '\0' ||
-           (given & ~(1u << COMMAND_REAP | 1u << COMMAND_CHANNEL | 1u << COMMAND_DEADLINE)) != 0;
-}
 
 bool commands_given(const struct commands *commands, enum command command)
 {

@@ -23,8 +23,6 @@ struct commands {
     struct timer upgrade; /* delay of the news about a slow start of a new binary */
 };
 
-/* Whether a wake-up tries the commands, by the bits of signals_await(). */
-bool commands_any(const struct commands *commands, unsigned given);
 /* Whether the command was given and not taken yet. */
 bool commands_given(const struct commands *commands, enum command command);
 /* Takes the command, and logs the signal; false without a command. */

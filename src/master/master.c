@@ -87,9 +87,13 @@ static void carry_out_changes(struct master *master)
         commands_tell(master);
 }
 
+/* Tries the commands if any was given, by the bits of signals_await(), or waits. */
 static void carry_out_commands(struct master *master, unsigned given)
 {
-    bool any = commands_any(&master->commands, given);
+    const struct commands *commands = &master->commands;
+    bool any =
+        commands->requested != 0 || commands->why[0][0] != '\0' || commands->why[1][0] != '\0' ||
+        (given & ~(1u << COMMAND_REAP | 1u << COMMAND_CHANNEL | 1u << COMMAND_DEADLINE)) != 0;
 
     if (any)
         carry_out_ends(master);
@@ -153,7 +157,7 @@ static void run(struct master *master)
         else if (master->phase != MASTER_RUNS) /* the new process may be the main process already */
             quit_refuse_waiting(master);
         pool_advance(pool);
-        if (notify_is_on())
+        if (master->manager.any)
             service_manager_show(&master->manager);
         if (DEBUG_BUILD || process_ops->checked) /* visits all workers of all generations */
             check_parts(master);

@@ -123,7 +123,7 @@ void reload_end(struct master *master, bool ok)
             ending ? "the daemon is ending" : "the error log says why");
         diag_reason(master->diag, LEVEL_EMERG, result->why, sizeof(result->why));
     }
-    if (notify_is_on())
+    if (master->manager.any)
         service_manager_reload(&master->manager);
     outcome.generation = master->pool.serving->number;
     if (master->control.client_n > 0)
@@ -147,7 +147,7 @@ void reload_begin(struct master *master)
     assert(!master->pool.ending); /* no generation may be started then */
     assert(master->pool.serving != NULL && master->pool.starting == NULL);
     reload_set_phase(reload, RELOAD_CHECKING);
-    if (notify_is_on())
+    if (master->manager.any)
         service_manager_reload(&master->manager);
     /* grave lines become diagnostics for the reload's clients */
     log_collect(&master->log, master->diag);

@@ -81,6 +81,7 @@ void service_manager_init(struct service_manager *manager, const struct service_
     assert(from->pool != NULL && from->reload != NULL);
     assert(from->phase != NULL && from->is_main != NULL);
     *manager = *from;
+    manager->any = notify_is_on();
     manager->alive.expired = watchdog_due;
     manager->exit.expired = exit_expired;
     notify_attend(manager->pool->timers, manager->pool->log);

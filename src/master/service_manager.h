@@ -15,6 +15,7 @@ struct service_manager {
     const struct pool *pool;
     const struct reload *reload;
     const enum master_phase *phase;
+    bool any;                       /* a manager was named at the start: else no call is of use */
     const bool *is_main;            /* we are the main process, heard by the manager */
     char status[NOTIFY_STATUS_MAX]; /* the latest that was shown */
     struct timer alive;             /* interval of the manager's watchdog */

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+static_assert(COMMAND_N <= 32, "a command is a bit");
+
 #define SIGNAL(number) number, #number
 #define MASTER(command) { [ROLE_MASTER] = command }
 #define NOT_WORKER(command) { [ROLE_MASTER] = command, [ROLE_SINGLE] = command }
@@ -52,7 +54,7 @@ void signals_deliver(int number, pid_t sender)
         if (number == SIGWINCH && sender == SIGNALS_BY_KERNEL)
             continue;
         state->senders[command] = sender != SIGNALS_BY_KERNEL ? sender : 0;
-        state->given[command] = 1;
+        atomic_fetch_or(&state->given, 1u << command);
         state->any = 1;
     }
     if (state->wake_fd != -1 && write(state->wake_fd, "", 1) == -1)
@@ -64,8 +66,7 @@ void signals_install(enum role role)
     assert(role < ROLE_N);
     signals_state->role = role;
     signals_state->wake_fd = -1;
-    for (int command = 0; command < COMMAND_N; command++)
-        signals_state->given[command] = 0; /* commands of the process that has forked us */
+    signals_state->given = 0; /* commands of the process that has forked us */
     sigemptyset(&signals_state->wait_mask);
     process_ops->install_handlers(role);
 }
@@ -78,14 +79,14 @@ void signals_wake_by(int fd)
 
 bool signals_given(enum command command)
 {
-    return signals_state->given[command];
+    return (signals_state->given >> command & 1) != 0;
 }
 
 bool signals_take(enum command command, pid_t *from)
 {
-    if (!signals_state->given[command])
+    if ((signals_state->given >> command & 1) == 0)
         return false;
-    signals_state->given[command] = 0;
+    atomic_fetch_and(&signals_state->given, ~(1u << command));
     if (from != NULL)
         *from = signals_state->senders[command];
     return true;
@@ -121,7 +122,7 @@ void signals_raise(enum command command)
 {
     assert(command > COMMAND_NONE && command < COMMAND_N);
     signals_state->senders[command] = 0;
-    signals_state->given[command] = 1;
+    atomic_fetch_or(&signals_state->given, 1u << command);
     signals_state->any = 1;
 }
 
@@ -141,21 +142,6 @@ const struct signal_row *signals_named(const char *command)
     return NULL;
 }
 
-/* Clears the commands of `taken` that were given; returns all given, as bits. */
-static unsigned take_given(unsigned taken)
-{
-    unsigned given = 0;
-
-    for (int command = 0; command < COMMAND_N; command++) {
-        if (!signals_state->given[command])
-            continue;
-        given |= 1u << command;
-        if ((taken >> command & 1) != 0)
-            signals_state->given[command] = 0;
-    }
-    return given;
-}
-
 /* The system's timer is set only when the deadline has changed: most wake-ups leave it as it is. */
 unsigned signals_await(struct alarm *alarm, const struct timers *timers, struct clock *clock)
 {
@@ -170,7 +156,8 @@ unsigned signals_await(struct alarm *alarm, const struct timers *timers, struct 
     if (!signals_state->any)
         process_ops->wakeup_sleep();
     signals_state->any = 0;
-    given = take_given(1u << COMMAND_REAP | 1u << COMMAND_DEADLINE | 1u << COMMAND_CHANNEL);
+    given = atomic_fetch_and(&signals_state->given,
+        ~(1u << COMMAND_REAP | 1u << COMMAND_DEADLINE | 1u << COMMAND_CHANNEL));
     if ((given >> COMMAND_DEADLINE & 1) != 0)
         alarm->deadline_ms = 0;
     process_ops->read_clock(clock);
@@ -182,7 +169,7 @@ unsigned signals_admit(void)
     unsigned given;
 
     process_ops->admit_signals();
-    given = take_given(1u << COMMAND_CHANNEL);
+    given = atomic_fetch_and(&signals_state->given, ~(1u << COMMAND_CHANNEL));
     if ((given & (1u << COMMAND_REAP | 1u << COMMAND_DEADLINE)) == 0)
         signals_state->any = 0;
     return given;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -46,7 +47,7 @@ extern const struct signal_row signals_table[];
 
 /* The flags of a process. A simulation exchanges signals_state with the running process. */
 struct signals_state {
-    volatile sig_atomic_t given[COMMAND_N];
+    atomic_uint given;                        /* commands, as bits */
     volatile sig_atomic_t senders[COMMAND_N]; /* pids of the senders, by command */
     volatile sig_atomic_t any; /* a command may have been given since signals_pending() */
     volatile sig_atomic_t role;
