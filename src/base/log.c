@@ -21,12 +21,12 @@
 
 #define LIMIT_PLACES 4 /* successive entries of the table for a kind */
 
-/* Raises the level of targets to the second log's and the diagnostics'. */
-static enum log_level level_with_others(const struct log *log, enum log_level level)
+/* Returns the level of the second log and the diagnostics. */
+static enum log_level level_of_others(const struct log *log)
 {
-    if (log->also != NULL && log->also->level > level)
-        level = log->also->level;
-    return log->diag != NULL && level < LEVEL_ALERT ? LEVEL_ALERT : level;
+    enum log_level level = log->diag != NULL ? LEVEL_ALERT : LEVEL_EMERG;
+
+    return log->also != NULL && log->also->level > level ? log->also->level : level;
 }
 
 /* Whether any target takes the line; the log's level is the most verbose target's. */
@@ -34,20 +34,19 @@ static bool is_line_wanted(const struct log *log, const struct log_line *line)
 {
     if (line->route == NULL)
         return line->level <= log->common || line->force;
-    return line->level <= level_with_others(log, line->route->level) || line->force;
+    return line->level <= line->route->level || line->level <= level_of_others(log) || line->force;
 }
 
 void log_update(struct log *log)
 {
-    enum log_level level = LEVEL_EMERG;
+    enum log_level level = level_of_others(log);
 
     assert(log->also != log);
     for (unsigned i = 0; i < log->target_n; i++)
         if (log->targets[i].level > level)
             level = log->targets[i].level;
-    log->common = level_with_others(log, level);
-    level = level_with_others(log, log->routed);
-    log->level = level > log->common ? level : log->common;
+    log->common = level;
+    log->level = log->routed > level ? log->routed : level;
 }
 
 void log_collect(struct log *log, struct diag *diag)
@@ -102,8 +101,6 @@ static void collect_diag(const struct log *log, struct log_entry *entry)
     struct diag_text text = { .level = entry->line->level };
     const struct log_place *place = entry->line->place;
 
-    if (log->diag == NULL || entry->line->level > LEVEL_ALERT)
-        return;
     log_text_make(entry);
     text.text = entry->text.bytes + entry->head;
     text.text_n = (int)(entry->text.n - entry->head) - 1;
@@ -181,7 +178,8 @@ static void PRINTF_FORMAT(3, 0)
     entry.has_text = entry.has_json = false;
     if (vsnprintf(entry.message, sizeof(entry.message), format, args) < 0)
         entry.message[0] = '\0';
-    collect_diag(log, &entry);
+    if (log->diag != NULL && line->level <= LEVEL_ALERT)
+        collect_diag(log, &entry);
     write_to_targets(log, &entry);
 }
 

@@ -4,26 +4,19 @@
 
 #include <assert.h>
 
-static void fill_bucket(struct token_bucket *bucket, const struct token_rate *rate, uint64_t now_ms)
-{
-    uint64_t ms_a_token = 1000 / rate->per_second, added;
-
-    if (bucket->filled_ms == 0) {
-        *bucket = (struct token_bucket) { .filled_ms = now_ms, .tokens = rate->burst };
-        return;
-    }
-    if (now_ms <= bucket->filled_ms)
-        return;
-    added = (now_ms - bucket->filled_ms) / ms_a_token;
-    bucket->filled_ms += added * ms_a_token;
-    bucket->tokens =
-        added < rate->burst - bucket->tokens ? bucket->tokens + (uint32_t)added : rate->burst;
-}
-
 bool token_bucket_take(struct token_bucket *bucket, const struct token_rate *rate, uint64_t now_ms)
 {
     assert(rate->burst > 0 && rate->per_second > 0 && rate->per_second <= 1000);
-    fill_bucket(bucket, rate, now_ms);
+    if (bucket->filled_ms == 0) {
+        *bucket = (struct token_bucket) { .filled_ms = now_ms, .tokens = rate->burst };
+    } else if (now_ms > bucket->filled_ms) {
+        uint64_t ms_a_token = 1000 / rate->per_second;
+        uint64_t added = (now_ms - bucket->filled_ms) / ms_a_token;
+
+        bucket->filled_ms += added * ms_a_token;
+        bucket->tokens =
+            added < rate->burst - bucket->tokens ? bucket->tokens + (uint32_t)added : rate->burst;
+    }
     assert(bucket->tokens <= rate->burst);
     if (bucket->tokens == 0)
         return false;

@@ -138,6 +138,11 @@ void pool_worker_end(struct pool_worker *worker, bool gracefully)
         worker->pid, worker->handle, gracefully ? SIGQUIT : SIGINT, worker->generation->pool->log);
 }
 
+const char *pool_worker_title(const struct pool_worker *worker)
+{
+    return worker->task == TASK_ASK ? "resolver process" : "worker process";
+}
+
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
 {
     struct pool_worker *worker;

@@ -5,10 +5,7 @@
 #include "pool/layout.h"
 
 /* Returns its name in log lines. */
-static inline const char *pool_worker_title(const struct pool_worker *worker)
-{
-    return worker->task == TASK_ASK ? "resolver process" : "worker process";
-}
+const char *pool_worker_title(const struct pool_worker *worker);
 /* Takes a legal step and sets the next deadline. EMPTY gives up all of an ended process. */
 void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase);
 /* Sets a deadline, unless the worker has an earlier one, the time is unlimited, or

@@ -4,8 +4,9 @@
 
 #include "process/signals.h"
 
-#include <stdbool.h>
+extern enum role role_current; /* ROLE_N: none was set */
 
 enum role role_set(enum role role);
 /* Whether the process has this role; true if none was set, and of both in a single process. */
-bool role_is(enum role role);
+#define role_is(role)                                                                              \
+    (role_current == (role) || role_current == ROLE_N || role_current == ROLE_SINGLE)

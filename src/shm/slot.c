@@ -55,16 +55,17 @@ bool slot_release(struct shared *shared, struct slot_id id)
 {
     struct shared_published *published = shared->published;
     struct slot *slot = shared_slot(shared, id);
+    struct slot_record *record = record_of(shared, id);
     bool held = shm_lock_reclaim(&shared->common->accept_mutex, id);
 
-    assert(record_of(shared, id)->used && record_of(shared, id)->serial == id.serial);
+    assert(record->used && record->serial == id.serial);
     published->folds++;
     for (int i = 0; i < COUNTERS; i++) {
         if (i < COUNTER_GAUGES)
             published->folded.n[i] += slot->counters.n[i];
         slot->counters.n[i] = 0;
     }
-    record_of(shared, id)->used = false;
+    record->used = false;
     published->slots[id.slot % SLOT_MAX].serial = 0;
     published->slots[id.slot % SLOT_MAX].place = PLACE_NONE;
     slot->load = (struct slot_load) { .takes = 0 };
