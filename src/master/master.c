@@ -179,9 +179,9 @@ static void clean_up(struct master *master)
     control_reply(&master->control, CONTROL_WAIT_QUIT, &ended);
     control_end(&master->control);
     /* names of killed processes, while lists of workers prove their pids */
-    pidfile_remove_stale(pid_path, pid_path);
+    worker_list_remove_stale(pid_path, pid_path);
     if (serving != NULL && serving->cycle->core.control != NULL)
-        pidfile_remove_stale(serving->cycle->core.control, pid_path);
+        worker_list_remove_stale(serving->cycle->core.control, pid_path);
     worker_list_close(&master->list);
     endpoints_remove(&master->endpoints);
     pool_done(&master->pool);

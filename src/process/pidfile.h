@@ -33,7 +33,7 @@ struct pidfile_text {
     pid_t pid; /* -1: the text is no pid */
 };
 
-/* Locks (pidfile_lock.c). */
+/* Locks. */
 
 /* Locks; -1 after an emerg line that names the holder, or the process with a deleted lock. */
 int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log);
@@ -67,7 +67,7 @@ int pidfile_append(char name[PATH_MAX], const char *path, const char *suffix);
 typedef void pidfile_visit(void *arg, pid_t pid, int directory, const char *name);
 void pidfile_visit_beside(const char *path, const char *suffix, pidfile_visit *visit, void *arg);
 
-/* The pid file (pidfile.c). */
+/* The pid file. */
 
 /* Writes our pid, unless already there; -1 after an emerg line. */
 int pidfile_write_pid(struct pidfile *pidfile, struct log *log);
@@ -80,7 +80,5 @@ int pidfile_restore_path(struct pidfile *pidfile, struct log *log);
 void pidfile_remove_second(struct pidfile *pidfile, struct log *log);
 /* Unlocks, and removes all files; the pid file only with our pid, written by us. */
 void pidfile_release(struct pidfile *pidfile, struct log *log);
-/* Removes the files PATH.quit.PID, beside a pid file or control socket, of killed processes. */
-void pidfile_remove_stale(const char *path, const char *pid_path);
 /* Reads the pid in a file, for -s; -1 after a line with advice. */
 pid_t pidfile_read_pid(const char *path, struct log *log);

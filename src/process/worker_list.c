@@ -343,3 +343,15 @@ bool worker_list_has_survived(const char *pid_path, pid_t master)
     close(fd);
     return survived;
 }
+
+/* Removes the second name of a process that has gone. */
+static void remove_stale_name(void *arg, pid_t pid, int directory, const char *name)
+{
+    if ((process_ops->kill(pid, 0) == -1 && errno == ESRCH) || worker_list_has_survived(arg, pid))
+        unlinkat(directory, name, 0);
+}
+
+void worker_list_remove_stale(const char *path, const char *pid_path)
+{
+    pidfile_visit_beside(path, PIDFILE_QUIT_SUFFIX, remove_stale_name, (void *)pid_path);
+}

@@ -41,3 +41,5 @@ unsigned worker_list_find_others(
 void worker_list_tidy(const struct worker_list *list);
 /* Whether the list of an ended master process is still there, and its pid perhaps reused. */
 bool worker_list_has_survived(const char *pid_path, pid_t master);
+/* Removes the files PATH.quit.PID, beside a pid file or control socket, of killed processes. */
+void worker_list_remove_stale(const char *path, const char *pid_path);
