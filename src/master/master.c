@@ -39,6 +39,9 @@ static void handle_term(struct master *master)
         quit_begin(master, gracefully);
 }
 
+#define ENDS                                                                                       \
+    (1u << COMMAND_TERM | 1u << COMMAND_TERMINATE | 1u << COMMAND_QUIT | 1u << COMMAND_LEAVE)
+
 static void carry_out_ends(struct master *master)
 {
     struct commands *commands = &master->commands;
@@ -95,7 +98,7 @@ static void carry_out_commands(struct master *master, unsigned given)
         commands->requested != 0 || commands->why[0][0] != '\0' || commands->why[1][0] != '\0' ||
         (given & ~(1u << COMMAND_REAP | 1u << COMMAND_CHANNEL | 1u << COMMAND_DEADLINE)) != 0;
 
-    if (any)
+    if (((commands->requested | signals_state->given) & ENDS) != 0)
         carry_out_ends(master);
     if (master->phase == MASTER_QUITS)
         quit_advance(master);

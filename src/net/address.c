@@ -89,14 +89,16 @@ int address_compare(const struct address *a, const struct address *b)
     const char *aname, *bname;
     size_t an, bn;
 
-    if (result == 0)
-        result = address_port(a) - address_port(b);
     if (result != 0)
         return result;
     switch (a->any.sa_family) {
     case AF_INET:
+        if (a->in.sin_port != b->in.sin_port)
+            return ntohs(a->in.sin_port) - ntohs(b->in.sin_port);
         return memcmp(&a->in.sin_addr, &b->in.sin_addr, sizeof(a->in.sin_addr));
     case AF_INET6:
+        if (a->in6.sin6_port != b->in6.sin6_port)
+            return ntohs(a->in6.sin6_port) - ntohs(b->in6.sin6_port);
         if (a->in6.sin6_scope_id != b->in6.sin6_scope_id)
             return a->in6.sin6_scope_id < b->in6.sin6_scope_id ? -1 : 1;
         return memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof(a->in6.sin6_addr));

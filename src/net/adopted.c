@@ -9,6 +9,7 @@
 #include "net/listener_socket.h"
 #include "os/descriptor.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -223,8 +224,7 @@ void adopted_finish(struct adopted *adopted, const struct listeners *serving, st
     struct adopted_socket *passed;
     struct listener *holder;
 
-    if (adopted == NULL || adopted->finished)
-        return;
+    assert(!adopted->finished);
     adopted->finished = true;
     STAILQ_FOREACH (passed, &adopted->sockets, link) {
         if (listener_set_find(serving, passed->holder) == NULL)

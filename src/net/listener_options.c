@@ -106,6 +106,9 @@ static void read_options(struct listener_untouched *values, const struct listene
     values->rcvbuf = listener_option_of(fd, OPTION(SOL_SOCKET, SO_RCVBUF));
     values->sndbuf = listener_option_of(fd, OPTION(SOL_SOCKET, SO_SNDBUF));
     values->buf_lock = listener_option_of(fd, &os_option_buf_lock);
+    values->keepidle = listener_option_of(fd, &os_option_keepidle);
+    values->keepintvl = listener_option_of(fd, &os_option_keepintvl);
+    values->keepcnt = listener_option_of(fd, &os_option_keepcnt);
     for (size_t i = 0; i < os_options_untouched_n; i++) {
         const struct os_option *option = &os_options_untouched[i];
         socklen_t length = sizeof(values->values[i]);
@@ -129,9 +132,6 @@ const struct listener_untouched *listener_untouched_of(
     if (untouched == -1)
         return NULL;
     read_options(values, listener, untouched);
-    values->keepidle = listener_option_of(untouched, &os_option_keepidle);
-    values->keepintvl = listener_option_of(untouched, &os_option_keepintvl);
-    values->keepcnt = listener_option_of(untouched, &os_option_keepcnt);
     close(untouched);
     return values;
 }

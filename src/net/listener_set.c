@@ -75,7 +75,7 @@ struct listener *listener_set_at(const struct listeners *all, const struct addre
 
 struct listener *listener_set_find(const struct listeners *all, const struct listener *listener)
 {
-    struct listener *other = listener_set_at(all, &listener->address);
+    struct listener *other = first_listener_from(all, &listener->address, true);
 
     while (other != NULL && !listener_is_open(other)) {
         other = RB_NEXT(listener_tree, NULL, other);
@@ -150,6 +150,8 @@ void listener_set_allow_all(const struct listeners *listeners, const struct list
 
     assert(listeners != NULL);
     STAILQ_FOREACH (listener, &listeners->list, link) {
+        if (!allow && !listener->beside)
+            continue;
         if ((live != NULL && listener_set_find(live, listener) != NULL) ||
             (previous != NULL && listener_set_find(previous, listener) != NULL))
             continue; /* adopts the sockets */

@@ -276,8 +276,10 @@ void transaction_serve(struct generation *generation)
         pool_read_untouched(pool);
     else
         pool_restore_listeners(pool);
-    fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
-    adopted_finish(pool->adopted, &generation->cycle->stream.listeners, pool->log);
+    if (pool->adopted != NULL && !pool->adopted->finished) {
+        fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
+        adopted_finish(pool->adopted, &generation->cycle->stream.listeners, pool->log);
+    }
     TAILQ_FOREACH (other, &pool->generations, link)
         if (other->phase == GENERATION_REPLACED ||
             (other == old && other->phase == GENERATION_DRAINING))

@@ -7,6 +7,7 @@
 #include "net/listener_set.h"
 #include "systemd/notify.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -151,8 +152,7 @@ void fdstore_drop_unclaimed(
 {
     struct listener *holder;
 
-    if (adopted == NULL || adopted->finished)
-        return;
+    assert(!adopted->finished);
     STAILQ_FOREACH (holder, &adopted->holders.list, link)
         if (listener_set_find(serving, holder) == NULL)
             fdstore_drop(holder, log);
