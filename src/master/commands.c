@@ -27,7 +27,7 @@ static const struct {
 
 bool commands_given(const struct commands *commands, enum command command)
 {
-    return (commands->requested >> command & 1) != 0 || signals_given(command);
+    return ((commands->requested | signals_state->given) >> command & 1) != 0;
 }
 
 bool commands_take(struct commands *commands, enum command command)

@@ -34,7 +34,7 @@ static void note_committed(void *host)
     struct master *master = master_of(host);
     struct listeners *listeners = &master->pool.starting->cycle->stream.listeners;
 
-    if (master->upgrade.main)
+    if (master->upgrade.main && master->manager.any)
         fdstore_add(listeners, &master->log);
     if (master->upgrade.phase != UPGRADE_NONE && master->pool.serving != NULL)
         upgrade_tell_listeners(&master->upgrade, listeners);

@@ -58,7 +58,7 @@ static void set_listener_option(const struct listener *listener, int fd,
 }
 
 /* Sets options where different, in this order; returns how many were. */
-static unsigned set_due(
+static unsigned set_differing(
     const struct listener *listener, int fd, const struct due *due, size_t n, struct log *log)
 {
     unsigned changed = 0;
@@ -80,7 +80,7 @@ static unsigned set_due(
 void listener_change_option(const struct listener *listener, int fd, const struct os_option *option,
     int value, struct log *log)
 {
-    set_due(listener, fd, &(struct due) { option, value }, 1, log);
+    set_differing(listener, fd, &(struct due) { option, value }, 1, log);
 }
 
 void listener_set_bind_options(const struct listener *listener, int fd, struct log *log)
@@ -94,7 +94,7 @@ void listener_set_bind_options(const struct listener *listener, int fd, struct l
 
     assert(fd >= 0);
     if (!listener_is_unix(listener))
-        set_due(listener, fd, due, listener->address.any.sa_family == AF_INET6 ? 3 : 2, log);
+        set_differing(listener, fd, due, listener->address.any.sa_family == AF_INET6 ? 3 : 2, log);
 }
 
 static void read_options(struct listener_untouched *values, const struct listener *listener, int fd)
@@ -208,7 +208,7 @@ static void restore_untouched(
     for (size_t i = 0; values != NULL && i < os_options_untouched_n; i++)
         if (ipv6 || os_options_untouched[i].level != IPPROTO_IPV6)
             due[n++] = (struct due) { &os_options_untouched[i], values->values[i] };
-    system->changed += set_due(listener, fd, due, n, log);
+    system->changed += set_differing(listener, fd, due, n, log);
 }
 
 /* Sets the options with directives, and for a 0 the system's default, which only foreign processes
@@ -244,7 +244,7 @@ static void set_configured(
         (struct due) { &os_option_fastopen, options->fastopen == -1 ? 0 : options->fastopen };
     due[n++] = (struct due) { &os_option_defer_accept, options->deferred };
     due[n++] = (struct due) { OPTION(IPPROTO_TCP, TCP_NODELAY), options->tcp_nodelay };
-    set_due(listener, fd, due, n, log);
+    set_differing(listener, fd, due, n, log);
 }
 
 void listener_set_options(

@@ -99,15 +99,8 @@ static NORETURN void run_child(void *arg)
     end_child(pool, heritage, status);
 }
 
-/* A helper has no place, and takes no clients. */
-static uint32_t worker_place(const struct pool_worker *worker)
-{
-    return worker->task == TASK_ASK ? PLACE_NONE
-                                    : slot_place(worker->generation->number, worker->index);
-}
-
 /* Opens the channel and forks; NULL, or the call that failed, with errno. */
-static const char *fork_worker(struct pool_worker *worker)
+static const char *fork_worker(struct pool_worker *worker, uint32_t place)
 {
     struct generation *generation = worker->generation;
     struct pool *pool = generation->pool;
@@ -118,7 +111,7 @@ static const char *fork_worker(struct pool_worker *worker)
             .slot = worker->slot,
             .task = worker->task,
             .index = worker->index,
-            .place = worker_place(worker),
+            .place = place,
             .bells = &generation->bells,
         },
         .generation = generation,
@@ -164,6 +157,7 @@ static int spawn_worker(struct pool_worker *worker)
 {
     struct generation *generation = worker->generation;
     struct pool *pool = generation->pool;
+    uint32_t place = PLACE_NONE; /* a helper has none, and takes no clients */
     const char *failed;
 
     assert(role_is(ROLE_MASTER));
@@ -175,10 +169,12 @@ static int spawn_worker(struct pool_worker *worker)
             "no more than %d worker processes can run at once", SLOT_MAX);
         return -1;
     }
-    if (worker->task != TASK_ASK)
-        slot_set_place(pool->shared, worker->slot, worker_place(worker));
+    if (worker->task != TASK_ASK) {
+        place = slot_place(generation->number, worker->index);
+        slot_set_place(pool->shared, worker->slot, place);
+    }
     zones_slot_acquired(&generation->cycle->zones, worker->slot);
-    failed = fork_worker(worker);
+    failed = fork_worker(worker, place);
     if (failed != NULL) {
         log_quota_write(
             &worker->lines, LEVEL_ALERT, errno, "%s() failed while spawning a worker", failed);

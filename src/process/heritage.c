@@ -91,7 +91,7 @@ void heritage_add_descriptors(struct heritage *heritage, const struct descriptor
     descriptors_add(kept, heritage->channel);
     for (unsigned i = 0; bells != NULL && i < bells->fd_n; i++)
         descriptors_add(kept, bells->fds[i]);
-    for (unsigned i = 0; i < core_target_n(&cycle->core); i++)
+    for (unsigned i = 0, n = core_target_n(&cycle->core); i < n; i++)
         descriptors_add_target(kept, core_target(&cycle->core, i));
     if (heritage->task == TASK_ASK)
         descriptors_add(kept, cycle->stream.addresses->segment.fd);
