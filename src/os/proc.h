@@ -34,8 +34,8 @@ bool os_proc_has_deleted(pid_t pid, const char *path);
 void os_boot_id(char *text, size_t n);
 /* Reads the first line of a file, without the newline; on Linux alone. */
 bool os_proc_read_line(const char *path, char *line, size_t n);
-/* Lists all open descriptors of this process, but the call's own, in ascending order, to be freed,
- * also after a failure: false without memory. None where the system does not tell. */
+/* Lists all open descriptors of this process, but the call's own, mostly in ascending order; to be
+ * freed, also after a failure: false without memory. None where the system does not tell. */
 bool os_descriptors_list(int **fds, unsigned *n);
 /* Closes descriptors from `first` to `last`; UINT_MAX: to the end. */
 void os_descriptors_close(unsigned first, unsigned last);

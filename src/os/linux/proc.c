@@ -157,7 +157,6 @@ void os_boot_id(char *text, size_t n)
         text[0] = '\0';
 }
 
-/* The kernel lists descriptors in ascending order. */
 bool os_descriptors_list(int **fds, unsigned *n)
 {
     DIR *folder = opendir("/proc/thread-self/fd");
