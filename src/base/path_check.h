@@ -9,7 +9,7 @@
 /* Uses that a start makes of a path. */
 enum path_use {
     PATH_LOG,       /* opens the file for appending, or makes it (os/log_file.h) */
-    PATH_PID,       /* makes it and its lock anew (process/pidfile.h) */
+    PATH_PID,       /* makes it and its lock anew (pidfile/pidfile.h) */
     PATH_CONTROL,   /* makes a socket aside, and renames it */
     PATH_LISTEN,    /* makes a socket, or takes one over */
     PATH_DIRECTORY, /* goes there */

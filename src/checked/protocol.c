@@ -4,7 +4,7 @@
  * metrics stay the protocol's. */
 #include "settings/protocol.h"
 #include "checked/calls.h"
-#include "process/configuration.h"
+#include "configuration/configuration.h"
 #include "settings/apply.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
  * the call, then the end of the worker. While a configuration is read, a mistake counts as the
  * configuration's; in the master, which goes on, an alert; in the test kit a fault. */
 #include "checked/checked.h"
-#include "process/configuration.h"
+#include "configuration/configuration.h"
 #include "settings/calls.h"
 
 #include <assert.h>

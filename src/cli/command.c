@@ -6,8 +6,8 @@
 #include "cli/exchange.h"
 #include "cli/masters.h"
 #include "cli/reply_text.h"
-#include "process/config_check.h"
-#include "process/pidfile.h"
+#include "configuration/config_check.h"
+#include "pidfile/pidfile.h"
 #include "process/signals.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
 
 #include "cli/exchange.h"
 #include "os/proc.h"
-#include "process/pidfile.h"
-#include "process/worker_list.h"
+#include "pidfile/pidfile.h"
+#include "pidfile/worker_list.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,9 +3,9 @@
  * log; signals still work. */
 #include "control/socket.h"
 
+#include "channel/fd_passing.h"
 #include "os/descriptor.h"
 #include "os/sockets.h"
-#include "process/fd_passing.h"
 #include "process/process_ops.h"
 #include "settings/cycle.h"
 

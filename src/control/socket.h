@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/log.h"
-#include "process/pidfile.h"
+#include "pidfile/pidfile.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Starts and ends a test: configuration, simulated world, workers; and checks at the end for
  * leftovers. The end destroys a start's objects in reverse order. */
+#include "configuration/configuration.h"
 #include "kit/kit.h"
 #include "module/module.h"
 #include "os/files.h"
 #include "os/proc.h"
-#include "process/configuration.h"
 #include "shm/map_private.h"
 
 #include <fcntl.h>

@@ -3,12 +3,12 @@
  * where it arrives; nothing is looked for afterwards. reload.c has the outcome of a reload. */
 #include "master/hosts.h"
 
+#include "configuration/configuration.h"
+#include "configuration/logs.h"
 #include "master/master.h"
 #include "master/quit.h"
 #include "pool/worker.h"
-#include "process/configuration.h"
 #include "process/environment.h"
-#include "process/logs.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "systemd/fdstore.h"

@@ -4,6 +4,7 @@
  * its work. At the end of each wake-up the parts' invariants hold, checked in a debug build. */
 #include "master/master.h"
 
+#include "configuration/configuration.h"
 #include "master/hosts.h"
 #include "master/quit.h"
 #include "os/process.h"
@@ -12,7 +13,6 @@
 #include "pool/messages.h"
 #include "pool/start.h"
 #include "pool/transaction.h"
-#include "process/configuration.h"
 #include "process/environment.h"
 #include "process/process_ops.h"
 #include "process/role.h"

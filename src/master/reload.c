@@ -5,10 +5,10 @@
  * At most one reload is under way. */
 #include "master/reload.h"
 
+#include "configuration/configuration.h"
+#include "configuration/logs.h"
 #include "master/master.h"
 #include "pool/start.h"
-#include "process/configuration.h"
-#include "process/logs.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/diag.h"
+#include "configuration/config_check.h"
 #include "event/timer.h"
-#include "process/config_check.h"
 
 #include <stdbool.h>
 #include <stdint.h>

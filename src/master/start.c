@@ -5,14 +5,14 @@
  * single process opens listeners, logs and zones, runs as the worker, and never reloads. */
 #include "master/start.h"
 
+#include "configuration/await.h"
+#include "configuration/configuration.h"
+#include "configuration/listeners.h"
+#include "configuration/logs.h"
 #include "master/master.h"
 #include "net/listener_open.h"
 #include "net/listener_socket.h"
-#include "process/await.h"
-#include "process/configuration.h"
 #include "process/environment.h"
-#include "process/listeners.h"
-#include "process/logs.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/log.h"
+#include "pidfile/pidfile.h"
 #include "process/descriptors.h"
-#include "process/pidfile.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
 #include "upgrade/exec_state.h"

@@ -6,6 +6,7 @@
 #include "pool/exit.h"
 
 #include "base/compiler.h"
+#include "configuration/listeners.h"
 #include "os/process.h"
 #include "os/sockets.h"
 #include "pool/generation.h"
@@ -13,7 +14,6 @@
 #include "pool/outbox.h"
 #include "pool/transaction.h"
 #include "pool/worker.h"
-#include "process/listeners.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 

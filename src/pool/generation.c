@@ -5,9 +5,9 @@
  * listeners in use. transaction.c begins new generations. */
 #include "pool/generation.h"
 
+#include "configuration/configuration.h"
 #include "os/memory.h"
 #include "pool/worker.h"
-#include "process/configuration.h"
 #include "process/role.h"
 
 #include <assert.h>

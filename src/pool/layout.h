@@ -5,14 +5,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "channel/channel.h"
+#include "configuration/logs.h"
 #include "event/timer.h"
 #include "net/adopted.h"
-#include "process/channel.h"
+#include "pidfile/worker_list.h"
 #include "process/death.h"
 #include "process/descriptors.h"
 #include "process/heritage.h"
-#include "process/logs.h"
-#include "process/worker_list.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
 

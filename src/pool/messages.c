@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Gives messages of workers their meaning. A message is input: a wake-up's work is bounded, and a
  * worker that breaks a rule is killed and replaced. Beside the rules of every channel
- * (process/channel.c), a message has a kind sent by workers, comes in a fitting phase, once
+ * (channel/channel.c), a message has a kind sent by workers, comes in a fitting phase, once
  * where the event happens once, and has an argument in range. */
 #include "pool/messages.h"
 

@@ -6,10 +6,10 @@
 #include "pool/outbox.h"
 
 #include "base/compiler.h"
+#include "channel/fd_passing.h"
 #include "os/descriptor.h"
 #include "os/log_file.h"
 #include "pool/worker.h"
-#include "process/fd_passing.h"
 #include "process/role.h"
 
 #include <assert.h>

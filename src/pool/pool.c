@@ -4,6 +4,7 @@
  * repairs logs on behalf of workers too; no line is ever waited for. */
 #include "pool/pool.h"
 
+#include "configuration/listeners.h"
 #include "os/log_file.h"
 #include "pool/generation.h"
 #include "pool/listeners.h"
@@ -11,7 +12,6 @@
 #include "pool/start.h"
 #include "pool/transaction.h"
 #include "pool/worker.h"
-#include "process/listeners.h"
 #include "process/role.h"
 
 #include <assert.h>

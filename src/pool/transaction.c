@@ -8,10 +8,10 @@
 #include "pool/transaction.h"
 
 #include "base/compiler.h"
+#include "configuration/listeners.h"
 #include "pool/generation.h"
 #include "pool/listeners.h"
 #include "pool/worker.h"
-#include "process/listeners.h"
 #include "process/role.h"
 #include "systemd/fdstore.h"
 

@@ -6,7 +6,7 @@
 #include "pool/worker.h"
 
 #include "base/compiler.h"
-#include "process/fd_passing.h"
+#include "channel/fd_passing.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "process/signals.h"

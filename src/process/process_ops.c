@@ -5,7 +5,6 @@
 #include "base/compiler.h"
 #include "os/process.h"
 #include "os/wakeup.h"
-#include "process/config_check.h"
 #include "process/environment.h"
 
 #include <errno.h>

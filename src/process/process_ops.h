@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#define CONFIG_CHECK_MS 60000 /* time limit of a PROCESS_CHECK child */
+
 enum process_kind {
     PROCESS_WORKER, /* `arg` begins with its struct heritage */
     PROCESS_CHECK,  /* checks a configuration, and exits; ends with its parent */

@@ -4,7 +4,7 @@
  * still tells the protocol, because slots are never given back; nothing else of the connection is
  * touched. */
 #include "base/log.h"
-#include "process/configuration.h"
+#include "configuration/configuration.h"
 #include "process/role.h"
 #include "sdk/handle.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads `error_log`, and destinations of all logs: a path, "stderr", or "syslog:" and parameters.
- * Opens nothing: process/logs.c does. */
+ * Opens nothing: configuration/logs.c does. */
 #include "settings/log_targets.h"
 
 #include "base/check.h"

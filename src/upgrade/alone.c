@@ -3,9 +3,9 @@
  * list of its workers is polled until their end. */
 #include "upgrade/alone.h"
 
+#include "configuration/listeners.h"
 #include "pool/listeners.h"
 #include "pool/start.h"
-#include "process/listeners.h"
 #include "process/role.h"
 #include "upgrade/upgrade.h"
 

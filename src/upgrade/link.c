@@ -3,8 +3,8 @@
  * version, is dropped. */
 #include "upgrade/link.h"
 
+#include "channel/fd_passing.h"
 #include "os/descriptor.h"
-#include "process/fd_passing.h"
 #include "process/process_ops.h"
 #include "upgrade/upgrade.h"
 

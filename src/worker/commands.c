@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Handles commands: messages of the master's channel from the loop, and signals between its turns,
  * never within one. A master that has gone is a command to drain. */
+#include "configuration/logs.h"
 #include "features/access_log/access_log.h"
-#include "process/logs.h"
 #include "process/process_ops.h"
 #include "session/idle.h"
 #include "systemd/notify.h"

@@ -5,9 +5,9 @@
  * reference reaches connections of the sender's own protocol, and of protocols that take
  * messages of others. */
 #include "base/check.h"
+#include "channel/fd_passing.h"
 #include "os/descriptor.h"
 #include "os/sockets.h"
-#include "process/fd_passing.h"
 #include "session/use.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"

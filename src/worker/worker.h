@@ -3,8 +3,8 @@
  * forward, by worker_set_phase(). No file of worker/ opens a path or starts a process. */
 #pragma once
 
+#include "channel/channel.h"
 #include "os/memory.h"
-#include "process/channel.h"
 #include "process/heritage.h"
 #include "process/signals.h"
 #include "session/conn.h"

@@ -32,7 +32,7 @@ check_floors() {
     }
     BEGIN {
         n = split("os base shm conf event net names upstream sim module session text backends " \
-            "settings features systemd process sandbox " \
+            "settings features systemd process pidfile channel configuration sandbox " \
             "worker pool sdk checked control upgrade master cli kit protocols", names, " ")
         for (i = 1; i <= n; i++)
             floor[names[i]] = i

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The disturbances of random plays. */
+#include "channel/channel.h"
 #include "plays/client.h"
 #include "plays/random_private.h"
 #include "plays/worker.h"
-#include "process/channel.h"
 #include "shm/slot.h"
 
 #include <unistd.h>

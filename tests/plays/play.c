@@ -2,12 +2,12 @@
 /* The play: directory, clock, and the choice of the next process. */
 #include "plays/play_private.h"
 
+#include "pidfile/pidfile.h"
 #include "plays/client.h"
 #include "plays/manager.h"
 #include "plays/server.h"
 #include "plays/whole.h"
 #include "plays/worker.h"
-#include "process/pidfile.h"
 
 #include <dirent.h>
 #include <fcntl.h>

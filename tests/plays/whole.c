@@ -2,10 +2,10 @@
 /* Begins whole workers, and runs the workers until the exit. */
 #include "plays/whole.h"
 
+#include "configuration/logs.h"
 #include "features/features.h"
 #include "net/listener_set.h"
 #include "plays/play_private.h"
-#include "process/logs.h"
 #include "process/role.h"
 #include "protocols/table.h"
 #include "worker/worker.h"

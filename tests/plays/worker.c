@@ -2,8 +2,8 @@
 /* Runs the scripts of workers, a step at a time. */
 #include "plays/worker.h"
 
+#include "channel/channel.h"
 #include "plays/play_private.h"
-#include "process/channel.h"
 
 #include <errno.h>
 #include <poll.h>

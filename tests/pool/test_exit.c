@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Deaths of workers: the cause counted, and the time of the next fork, in every phase of the worker
  * and of its generation. */
+#include "channel/channel.h"
 #include "plays/case.h"
-#include "process/channel.h"
 
 #include <signal.h>
 #include <sys/socket.h>

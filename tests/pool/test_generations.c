@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Generations replaced by generations: the number alive, and the end of a reload. */
+#include "channel/channel.h"
 #include "plays/case.h"
-#include "process/channel.h"
 
 #include <signal.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * get notices of ends. */
 #include "plays/case.h"
 
-#include "process/channel.h"
+#include "channel/channel.h"
 
 #include <signal.h>
 

@@ -4,8 +4,8 @@
  * loses nothing. */
 #include "plays/case.h"
 
+#include "channel/channel.h"
 #include "pool/layout.h"
-#include "process/channel.h"
 
 #include <signal.h>
 #include <stdio.h>

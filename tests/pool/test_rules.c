@@ -3,7 +3,7 @@
  * not. */
 #include "plays/case.h"
 
-#include "process/channel.h"
+#include "channel/channel.h"
 
 #include <signal.h>
 #include <sys/socket.h>

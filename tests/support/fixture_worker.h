@@ -3,7 +3,7 @@
  * echoing server. */
 #pragma once
 
-#include "process/channel.h"
+#include "channel/channel.h"
 #include "support/fixture.h"
 #include "worker/accept.h"
 

@@ -3,9 +3,9 @@
  * process, of any version, the host, and the pool: the linker leads calls of the pool here. */
 #include "upgrade/inboxes.h"
 
+#include "channel/fd_passing.h"
 #include "pool/outbox.h"
 #include "pool/worker.h"
-#include "process/fd_passing.h"
 #include "support/memory_log.h"
 #include "support/test.h"
 #include "upgrade/upgrade.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Access logs: a line for each ended session.
- *
- * Responsible for a worker's buffers, and for writing each line, or a buffer, by one system call.
- * Never waits for a reader, and never opens a log: the master does (process/logs.c). Invariant: a
- * buffer holds whole lines alone, and the buffer's timer runs only while there are lines. */
+/* Access logs: a line for each ended session. Responsible for a worker's buffers, and for writing
+ * each line, or a buffer, by one system call. Never waits for a reader, and never opens a log: the
+ * master does (configuration/logs.c). Invariant: a buffer holds whole lines alone, and the buffer's
+ * timer runs only while there are lines. */
 #pragma once
 
 #include "base/log_target.h"

@@ -2,13 +2,13 @@
 /* Compares listeners and the control socket with sockets in use, and finds holders by the inode, as
  * far as the system shows processes to this user. Never warns of a socket that may be ours: the
  * running daemon's, or the service manager's store. */
-#include "process/config_check.h"
+#include "configuration/config_check.h"
 
 #include "base/number.h"
 #include "conf/report.h"
 #include "net/in_use.h"
 #include "os/proc.h"
-#include "process/pidfile.h"
+#include "pidfile/pidfile.h"
 #include "process/process_ops.h"
 
 #include <assert.h>

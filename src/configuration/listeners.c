@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens, commits and retires all listeners of a configuration, and decides on sockets to be taken
  * over from another configuration. Never opens a socket itself (net/listener_open.c). */
-#include "process/listeners.h"
+#include "configuration/listeners.h"
 
 #include "conf/report.h"
+#include "configuration/await.h"
 #include "net/listener_open.h"
 #include "net/listener_set.h"
 #include "net/listener_socket.h"
-#include "process/await.h"
 #include "process/role.h"
 #include "systemd/fdstore.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs a configuration check in a child, which logs the mistakes of the configuration. The parent
  * logs only a crash, exit or delay of the child, with the module or protocol at fault. */
-#include "process/config_check.h"
+#include "configuration/config_check.h"
 
 #include "base/clock.h"
 #include "os/memory.h"

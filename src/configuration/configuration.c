@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads and discards configurations, and calls the hooks of protocols, server by server in the
  * order of the file, never with memory that a worker can write. Sockets of listeners, which another
- * configuration may share, are process/listeners.c's. */
-#include "process/configuration.h"
+ * configuration may share, are configuration/listeners.c's. */
+#include "configuration/configuration.h"
 
-#include "process/logs.h"
+#include "configuration/logs.h"
 #include "process/role.h"
 
 #include <assert.h>

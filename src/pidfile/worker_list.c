@@ -5,11 +5,11 @@
  *
  * Never reads files that another user could have written, or files of another boot. A master
  * process killed between fork() and the line after it leaves a worker without a record. */
-#include "process/worker_list.h"
+#include "pidfile/worker_list.h"
 
 #include "os/descriptor.h"
 #include "os/proc.h"
-#include "process/pidfile.h"
+#include "pidfile/pidfile.h"
 #include "process/process_ops.h"
 #include "shm/slot.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The throw-away process for the first reading of a configuration: the parent's log has all
  * findings, and nothing else remains. */
+#include "configuration/config_check.h"
 #include "features/features.h"
-#include "process/config_check.h"
 #include "process/process_ops.h"
 #include "support/wait.h"
 

@@ -2,7 +2,7 @@
 /* Locks, reads, writes, names and removes the pid file, and visits the files beside the pid file.
  * Another process may create or remove the files between any two steps: a lock with a removed file
  * is tried again. */
-#include "process/pidfile.h"
+#include "pidfile/pidfile.h"
 
 #include "base/number.h"
 #include "base/path_check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Asks for the names of a configuration's servers once, from a loop of its own, and warns of names
  * without an answer. Never fails the check: nothing depends on a name but its server. */
-#include "process/config_check.h"
+#include "configuration/config_check.h"
 
 #include "conf/report.h"
 #include "names/names.h"

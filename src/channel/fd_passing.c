@@ -2,7 +2,7 @@
 /* The two halves of SCM_RIGHTS. A message has one descriptor at most; an untrusted sender may add
  * more, and all are received: the kernel closes a descriptor without room as the sender wants, and
  * a socket with SO_LINGER waits for a peer that never reads. */
-#include "process/fd_passing.h"
+#include "channel/fd_passing.h"
 
 #include "os/descriptor.h"
 #include "os/sockets.h"

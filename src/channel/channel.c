@@ -3,12 +3,12 @@
  * whole message. Never blocks: an end sends what there is room for, and the rest later, by a timer.
  * Packets of an untrusted end are messages without a descriptor, at a bounded rate; the owner
  * checks the content. */
-#include "process/channel.h"
+#include "channel/channel.h"
 
 #include "base/compiler.h"
+#include "channel/fd_passing.h"
 #include "os/descriptor.h"
 #include "os/sockets.h"
-#include "process/fd_passing.h"
 
 #include <assert.h>
 #include <errno.h>

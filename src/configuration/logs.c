@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens, reopens, repairs and closes logs, and reads workers' standard error. Reports a broken log
  * once, and its repair. A quota is a token bucket of one rate for all subjects. */
-#include "process/logs.h"
+#include "configuration/logs.h"
 
 #include "base/compiler.h"
 #include "os/descriptor.h"

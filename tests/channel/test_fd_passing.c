@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A passed descriptor, bytes without a descriptor, and sockets with a waiting close(). */
-#include "process/fd_passing.h"
+#include "channel/fd_passing.h"
 
 #include "os/descriptor.h"
 #include "os/sockets.h"

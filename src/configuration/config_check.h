@@ -9,9 +9,6 @@
 #include "process/descriptors.h"
 #include "settings/cycle.h"
 
-/* How long a check may take. */
-#define CONFIG_CHECK_MS 60000
-
 struct config_check {
     /* set before the begin: whether to ask for names of servers, and the zone of the addresses in
      * force, used for its descriptor alone; NULL: no zone, or another process's */

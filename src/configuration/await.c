@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tries again and again, at growing intervals; the first try takes no time. */
-#include "process/await.h"
+#include "configuration/await.h"
 
 #include "base/log_target.h"
 #include "net/listener_socket.h"
-#include "process/pidfile.h"
+#include "pidfile/pidfile.h"
 #include "process/process_ops.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists of workers: the workers left behind, and processes never taken for a worker. */
-#include "process/worker_list.h"
+#include "pidfile/worker_list.h"
 
 #include "support/directory.h"
 #include "support/memory_log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pid file: locked, always whole, and removed only by the process named in it. */
-#include "process/pidfile.h"
+#include "pidfile/pidfile.h"
 
 #include "support/directory.h"
 #include "support/memory_log.h"
