@@ -133,6 +133,7 @@ void loop_check(const struct loop *loop)
     assert(loop->timers.clock == &loop->clock && loop->timers.loop == loop);
     assert(loop->notifier == NULL || (loop->notifier->in_use && loop->notified != NULL));
     assert(loop->ticker == NULL || loop->ticker->queue == QUEUE_NONE);
+    assert((loop->ticker == NULL) == (loop->wait_ticks == NULL));
     assert(loop->signaler == NULL || loop->wait_mask != NULL);
     assert(loop->signal_fd == -1 || (loop->signaler != NULL && !loop->mechanism->masks));
     assert(loop->found.first <= loop->found.next && loop->found.next <= loop->found.end);

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "event/loop_queue.h"
-#include "event/source_watch.h"
 
 struct loop_options {
     const struct mechanism *mechanism;
@@ -34,8 +33,6 @@ int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop));
 int loop_notify_descriptor(struct loop *loop);
 /* Takes the time from a ticker every `ms` instead of once a turn; -1 after an emerg line. */
 int loop_set_resolution(struct loop *loop, uint64_t ms);
-/* Waits without reading the clock, a task of the ticker. */
-void loop_wait_for_tick(struct loop *loop, int timeout);
 /* For tests: begins ticks of `ms`, by which timers expire, never early; and reads the clock. */
 void loop_wake_begin_ticks(struct loop *loop, uint64_t ms);
 void loop_wake_tick(struct loop *loop);
@@ -47,20 +44,3 @@ int loop_watch_signals(struct loop *loop);
  * first stores the mask for the second; both keep errno, and do nothing without a wait_mask. */
 void loop_let_signals(const struct loop *loop, sigset_t *blocked);
 void loop_hold_signals(const struct loop *loop, const sigset_t *blocked);
-
-/* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
-static inline void loop_wait(struct loop *loop, int timeout)
-{
-    uint64_t before = loop->clock.mono_ms;
-
-    assert(timeout >= -1);
-    loop->turn++;
-    debug_wait(loop, timeout);
-    if (unlikely(loop->ticker != NULL)) {
-        loop_wait_for_tick(loop, timeout);
-    } else {
-        loop->mechanism->process_events(loop, timeout);
-        loop_read_clock(loop);
-    }
-    debug_waited(loop, timeout, before);
-}

@@ -30,8 +30,9 @@ struct loop {
     struct source *notifier;   /* notify()'s: an eventfd, or none of the loop's; or NULL */
     struct source *signaler;   /* tells of signals, with a wait_mask; else NULL */
     struct source *ticker;     /* timer_resolution's: a timerfd, or likewise; or NULL */
-    void (*notified)(struct loop *loop); /* runs on the loop after notify() */
-    struct file_aio *file_aio;           /* kernel AIO (event/file_aio.h), or NULL */
+    void (*wait_ticks)(struct loop *loop, int timeout); /* with a ticker: reads no clock */
+    void (*notified)(struct loop *loop);                /* runs on the loop after notify() */
+    struct file_aio *file_aio;                          /* kernel AIO (event/file_aio.h), or NULL */
     bool checked;    /* checks whole structures in a turn: simulated kernel, debug build */
     int signal_fd;   /* handlers of signals write a byte here: the pipe of `signaler`; or -1 */
     int wait_error;  /* the errno of a wait that has failed: the loop is of no use; 0: none has */
@@ -80,6 +81,23 @@ static inline void loop_read_clock(struct loop *loop)
         loop->mechanism->read_clock(loop);
     else
         clock_read(&loop->clock);
+}
+
+/* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
+static inline void loop_wait(struct loop *loop, int timeout)
+{
+    uint64_t before = loop->clock.mono_ms;
+
+    assert(timeout >= -1);
+    loop->turn++;
+    debug_wait(loop, timeout);
+    if (unlikely(loop->wait_ticks != NULL)) {
+        loop->wait_ticks(loop, timeout);
+    } else {
+        loop->mechanism->process_events(loop, timeout);
+        loop_read_clock(loop);
+    }
+    debug_waited(loop, timeout, before);
 }
 
 /* Puts an event at a queue's end; a posted event stays in place. */

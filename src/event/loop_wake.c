@@ -131,6 +131,37 @@ static void ticker_readable(struct loop *loop, struct source *source)
 
 static const struct source_ops ticker_ops = { .run = { [EVENT_READ] = ticker_readable } };
 
+/* Returns the time now, and leaves the loop's time unchanged. */
+static uint64_t read_now(struct loop *loop)
+{
+    struct clock before = loop->clock;
+    uint64_t now;
+
+    loop_read_clock(loop);
+    now = loop->clock.mono_ms;
+    loop->clock = before;
+    return now;
+}
+
+static void ticker_wait(struct loop *loop, int timeout)
+{
+    uint64_t now;
+    int left;
+
+    if (loop->next_tick_ms == 0) { /* the mechanism watches the ticker */
+        loop->mechanism->process_events(loop, timeout);
+        return;
+    }
+    now = read_now(loop);
+    left = now < loop->next_tick_ms ? (int)(loop->next_tick_ms - now) : 0;
+    loop->mechanism->process_events(loop, timeout == -1 || timeout > left ? left : timeout);
+    now = read_now(loop);
+    if (now < loop->next_tick_ms)
+        return;
+    loop->next_tick_ms += ((now - loop->next_tick_ms) / loop->tick_ms + 1) * loop->tick_ms;
+    loop_report_own(loop, loop->ticker);
+}
+
 int loop_set_resolution(struct loop *loop, uint64_t ms)
 {
     int fd;
@@ -152,39 +183,9 @@ int loop_set_resolution(struct loop *loop, uint64_t ms)
     }
     if (loop->ticker == NULL)
         return -1;
+    loop->wait_ticks = ticker_wait;
     loop_wake_begin_ticks(loop, ms);
     return 0;
-}
-
-/* Returns the time now, and leaves the loop's time unchanged. */
-static uint64_t read_now(struct loop *loop)
-{
-    struct clock before = loop->clock;
-    uint64_t now;
-
-    loop_read_clock(loop);
-    now = loop->clock.mono_ms;
-    loop->clock = before;
-    return now;
-}
-
-void loop_wait_for_tick(struct loop *loop, int timeout)
-{
-    uint64_t now;
-    int left;
-
-    if (loop->next_tick_ms == 0) { /* the mechanism watches the ticker */
-        loop->mechanism->process_events(loop, timeout);
-        return;
-    }
-    now = read_now(loop);
-    left = now < loop->next_tick_ms ? (int)(loop->next_tick_ms - now) : 0;
-    loop->mechanism->process_events(loop, timeout == -1 || timeout > left ? left : timeout);
-    now = read_now(loop);
-    if (now < loop->next_tick_ms)
-        return;
-    loop->next_tick_ms += ((now - loop->next_tick_ms) / loop->tick_ms + 1) * loop->tick_ms;
-    loop_report_own(loop, loop->ticker);
 }
 
 /* Handlers have run before their bytes arrive: only the bytes are left. */

@@ -4,7 +4,7 @@
  *
  *  - State is a loop's: loop->mechanism_state, of state_size zeroed bytes, and loop->mechanism_fd.
  *    The loop makes both before init(), and frees both after done(), which follows a failed init().
- *  - event/source_watch.c keeps the flags of events: when an operation runs, `active` still has the
+ *  - event/source.c keeps the flags of events: when an operation runs, `active` still has the
  *    directions watched before. Operations return 0, or -1 with errno and nothing changed.
  *  - Events are reported by loop_report(), which runs no handler of a connection, so that no source
  *    held by process_events can vanish meanwhile.
