@@ -117,7 +117,7 @@ bool chain_begin(struct fb_conn *conn)
     uint64_t key;
 
     assert(!conn->outgoing);
-    if (use->table == NULL || conn->peer.family == AF_UNIX)
+    if (use->table == NULL || use->table->used == 0 || conn->peer.family == AF_UNIX)
         return true;
     key = hash_ends(&conn->peer, binding->address.in.sin_port);
     chain = shared_take_chain(use->table, key, use->tag, conn->net->loop.clock.mono_ms);

@@ -18,7 +18,7 @@
 
 static_assert(offsetof(struct shared_published, folded) == 16, "the layout is versioned");
 static_assert(offsetof(struct shared_common, accept_mutex) == 0, "the mutex begins a page");
-static_assert(sizeof(struct chains) == 16 * CHAINS_N, "the layout is versioned");
+static_assert(offsetof(struct chains, used) == 16 * CHAINS_N, "the layout is versioned");
 static_assert(sizeof(struct shared_common) <= 4096, "a page is enough");
 
 /* Offset of the common page. */
@@ -164,6 +164,7 @@ void shared_put_chain(
     unsigned i = key % CHAINS_N;
 
     assert(chain != 0);
+    atomic_store(&chains->used, 1);
     atomic_store(&chains->entries[i].value, value);
     atomic_store(&chains->entries[i].sum, sum_of(key, value));
 }

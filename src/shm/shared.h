@@ -31,6 +31,7 @@ struct chains {
         _Atomic uint64_t sum;   /* mixed of the key and the value; 0: empty */
         _Atomic uint64_t value; /* chain, tag and time */
     } entries[CHAINS_N];
+    _Atomic uint32_t used; /* 0: no worker has ever noted a chain */
 };
 
 /* The next page, writable for all workers, and so untrusted. The slots' pages follow. */

@@ -19,7 +19,9 @@ static void begin(void)
 START_TEST(a_chain_is_found_once)
 {
     ck_assert_uint_eq(shared_take_chain(&chains, 1, TAG, NOW), 0);
+    ck_assert_uint_eq(chains.used, 0);
     shared_put_chain(&chains, 1, TAG, 0x80000001, NOW);
+    ck_assert_uint_ne(chains.used, 0);
     shared_put_chain(&chains, 2, TAG, 5, NOW);
     ck_assert_uint_eq(
         shared_take_chain(&chains, 1 + CHAINS_N, TAG, NOW), 0); /* at the same place */
