@@ -292,9 +292,16 @@ void conn_end_with_peer(struct fb_conn *conn, bool ends)
 
 void conn_stop(struct fb_conn *conn)
 {
+    struct loop *loop = &conn->net->loop;
+    struct source *source = &conn->source;
+    const struct event *events = source->events;
+
     if (conn->read == CONN_READ_ON)
         conn_set_read(conn, CONN_READ_STOPPED);
-    source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
+    if (loop->mechanism->tells_broken && !events[EVENT_READ].active &&
+        !events[EVENT_WRITE].active && !events[EVENT_READ].ready && source->fd != -1)
+        source_arm(loop, source, EVENT_READ); /* added, to be told of; if refused, looked at */
+    source_disarm(loop, source, EVENT_READ);
     look_when_stopped(conn);
 }
 

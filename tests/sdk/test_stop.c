@@ -95,12 +95,42 @@ START_TEST(so_does_one_to_a_server)
 }
 END_TEST
 
+static int stop_when_opened(struct scripted_conn *a)
+{
+    fb_stop(a->conn);
+    return 0;
+}
+
+/* A client stopped before the loop has watched the connection. */
+START_TEST(so_does_one_stopped_when_opened)
+{
+    fb_test *test = scripted_start();
+
+    script = (struct scripted_conn) { .opened = stop_when_opened };
+    peer = scripted_conn_open(test, &script);
+    fb_test_says(peer, "input");
+    fb_test_run(test);
+    ck_assert_uint_eq(script.datas, 0);
+    if (_i == 0) {
+        fb_test_reset(peer);
+        fb_test_run(test);
+        ck_assert_int_eq(script.reason, FB_RESET);
+    } else {
+        fb_resume(script.conn);
+        scripted_settle(test);
+        ck_assert_str_eq(script.last, "input");
+    }
+    scripted_finish(&test);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, a_broken_connection_ends_at_once, 0, 4);
     tcase_add_loop_test(tcase, the_end_of_a_half_waits, 0, 2);
     tcase_add_test(tcase, a_reset_behind_the_end_of_a_half);
     tcase_add_test(tcase, so_does_one_to_a_server);
+    tcase_add_loop_test(tcase, so_does_one_stopped_when_opened, 0, 2);
 }
 
 TEST_MAIN("sdk_stop", add_tests)
