@@ -183,6 +183,7 @@ static inline void open_session(
 static void session_opened(struct fb_conn *conn)
 {
     const struct binding *binding = conn->owner;
+    struct stream *stream = stream_of(conn);
     const fb_ops *ops;
 
     assert(conn->session_phase == SESSION_NEW);
@@ -193,11 +194,11 @@ static void session_opened(struct fb_conn *conn)
         ops = conn->session->ops;
     } else {
         CHECK_KIND(binding, BINDING_KIND); /* once, not for each callback */
-        if (!session_begin(conn) || !admit_client(stream_of(conn), conn))
+        if (!session_begin(conn) || !admit_client(stream, conn))
             return;
         ops = likely(conn->session == NULL) ? binding->server->protocol->ops : session_ops_of(conn);
     }
-    open_session(stream_of(conn), conn, ops);
+    open_session(stream, conn, ops);
 }
 
 void session_serve(struct fb_conn *conn)
