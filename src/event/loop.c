@@ -58,6 +58,8 @@ int loop_init(struct loop *loop, const struct loop_options *options)
 
     *loop = (struct loop) {
         .mechanism = options->mechanism,
+        .read_clock =
+            options->mechanism->read_clock != NULL ? options->mechanism->read_clock : clock_read,
         .log = options->log,
         .wait_mask = options->wait_mask,
         .turn = 1, /* 0: of an event that has not run */
@@ -72,7 +74,7 @@ int loop_init(struct loop *loop, const struct loop_options *options)
     for (int i = 0; i < QUEUES; i++)
         TAILQ_INIT(&loop->queues[i]);
     timers_init(&loop->timers, &loop->clock, loop);
-    loop_read_clock(loop);
+    loop->read_clock(&loop->clock);
 
     if (source_table_init(&loop->sources, options->slots + OWN_SLOTS, options->stride) == 0)
         loop->found.first = os_memory_reserve(found_n * sizeof(loop->found.first[0]));

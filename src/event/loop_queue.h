@@ -15,7 +15,8 @@ TAILQ_HEAD(posted_events, event);
 
 struct loop {
     struct clock clock; /* read once a turn, or once a tick of timer_resolution */
-    uint16_t turn;      /* counts the waits, and begins again after the greatest */
+    void (*read_clock)(struct clock *clock); /* the mechanism's, or clock_read() */
+    uint16_t turn; /* counts the waits, and begins again after the greatest */
     const struct mechanism *mechanism;
     void *mechanism_state; /* of mechanism->state_size bytes */
     int mechanism_fd;      /* result of mechanism->open(), or -1 */
@@ -75,14 +76,6 @@ static inline bool loop_owns(const struct loop *loop, const struct source *sourc
 
 /* Inline, because every turn and every event runs through here: */
 
-static inline void loop_read_clock(struct loop *loop)
-{
-    if (unlikely(loop->mechanism->read_clock != NULL))
-        loop->mechanism->read_clock(loop);
-    else
-        clock_read(&loop->clock);
-}
-
 /* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
 static inline void loop_wait(struct loop *loop, int timeout)
 {
@@ -95,7 +88,7 @@ static inline void loop_wait(struct loop *loop, int timeout)
         loop->wait_ticks(loop, timeout);
     } else {
         loop->mechanism->process_events(loop, timeout);
-        loop_read_clock(loop);
+        loop->read_clock(&loop->clock);
     }
     debug_waited(loop, timeout, before);
 }

@@ -34,7 +34,7 @@ void loop_wake_begin_ticks(struct loop *loop, uint64_t ms)
 
 void loop_wake_tick(struct loop *loop)
 {
-    loop_read_clock(loop);
+    loop->read_clock(&loop->clock);
     lag_behind(loop);
 }
 
@@ -137,7 +137,7 @@ static uint64_t read_now(struct loop *loop)
     struct clock before = loop->clock;
     uint64_t now;
 
-    loop_read_clock(loop);
+    loop->read_clock(&loop->clock);
     now = loop->clock.mono_ms;
     loop->clock = before;
     return now;

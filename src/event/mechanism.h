@@ -18,6 +18,7 @@
 
 #include "event/source.h"
 
+struct clock;
 struct loop;
 
 /* A directive of the mechanism's own in `events {}`: a number. */
@@ -91,7 +92,7 @@ struct mechanism {
      * without a word, any other failure is loop_fail()'s. */
     void (*process_events)(struct loop *loop, int timeout);
     /* Sets loop->clock; NULL: the loop reads the system's clocks. */
-    void (*read_clock)(struct loop *loop);
+    void (*read_clock)(struct clock *clock);
 };
 
 #define MECHANISM(name) extern const struct mechanism mechanism_##name;

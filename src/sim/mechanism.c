@@ -15,12 +15,12 @@ void sim_pass(struct sim *sim, uint64_t ms)
     sim->clock.wall_ms += (int64_t)ms;
 }
 
-static void mechanism_read_clock(struct loop *loop)
+static void mechanism_read_clock(struct clock *clock)
 {
-    const struct sim *sim = sim_of(loop);
+    const struct sim *sim = sim_of(container_of(clock, struct loop, clock));
 
-    assert(sim->clock.mono_ms >= loop->clock.mono_ms); /* monotonic */
-    loop->clock = sim->clock;
+    assert(sim->clock.mono_ms >= clock->mono_ms); /* monotonic */
+    *clock = sim->clock;
 }
 
 static int mechanism_init(struct loop *loop, const int64_t *options)

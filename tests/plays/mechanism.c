@@ -98,9 +98,9 @@ static void process_events(struct loop *loop, int timeout)
     mechanism_epoll.process_events(loop, 0);
 }
 
-static void read_clock(struct loop *loop)
+static void read_clock(struct clock *clock)
 {
-    loop->clock = play_now->clock;
+    *clock = play_now->clock;
 }
 
 static struct io_result accept_client(
