@@ -167,22 +167,24 @@ END_TEST
 START_TEST(a_killed_worker_takes_its_clients_alone)
 {
     struct daemon *daemon = daemon_start_new(1, "worker_processes 2;\n" RING ECHO);
-    int fds[16];
+    int fds[16], others = 0;
     pid_t victim, servers[16];
 
     for (int i = 0; i < 16; i++) {
         fds[i] = client_open(daemon->ports[0]);
         client_echo(fds[i], "here");
+        servers[i] = proc_server_of(daemon->pid, fds[i]);
+        others += servers[i] != servers[0];
     }
-    victim = proc_server_of(daemon->pid, fds[0]);
-    for (int64_t until = deadline_ms(); proc_server_of(daemon->pid, fds[15]) == victim;) {
-        ck_assert_int_lt(now_ms(), until); /* the second worker may have had no processor yet */
+    victim = servers[0];
+    /* the second worker may have had no processor yet */
+    for (int64_t until = deadline_ms(); others == 0; others = servers[15] != victim) {
+        ck_assert_int_lt(now_ms(), until);
         close(fds[15]);
         fds[15] = client_open(daemon->ports[0]);
         client_echo(fds[15], "here");
+        servers[15] = proc_server_of(daemon->pid, fds[15]);
     }
-    for (int i = 0; i < 16; i++)
-        servers[i] = proc_server_of(daemon->pid, fds[i]);
     daemon_expects(daemon, "exited on signal 9");
     ck_assert_int_eq(kill(victim, SIGKILL), 0);
     daemon_wait_log(daemon, "exited on signal 9");
