@@ -41,7 +41,7 @@ static void lower_limit(int64_t *least, int64_t limit)
 
 static bool has_word(const char *list, const char *word)
 {
-    char padded[PATH_MAX], sought[32];
+    char padded[PATH_MAX + 3], sought[32];
 
     snprintf(padded, sizeof(padded), ",%s,", list);
     snprintf(sought, sizeof(sought), ",%s,", word);
