@@ -138,7 +138,7 @@ void __wrap_upgrade_sockets_take(struct upgrade *upgrade, int fd)
     close(fd);
 }
 
-static const struct upgrade_ops ops = { NULL };
+static const struct upgrade_ops ops = { .serves = NULL };
 
 /* We are the new process; the old process has sent `said`. */
 static void start(struct scene *scene, const char *said)
