@@ -37,20 +37,24 @@ static inline void remove_timer(struct timers *timers, struct timer *timer)
     timer->deadline = 0;
 }
 
+static inline void insert_timer(struct timers *timers, struct timer *timer, uint64_t deadline)
+{
+    timer->deadline = deadline;
+    RB_INSERT(timer_tree, &timers->tree, timer);
+    if (deadline < timers->soonest)
+        timers->soonest = deadline;
+}
+
 void timers_arm_at(struct timers *timers, struct timer *timer, uint64_t deadline)
 {
     uint64_t soonest = *timers->due_by + 1;
-    bool moves = timer->deadline != 0;
 
     assert(timer->expired != NULL);
-    if (moves)
-        remove_timer(timers, timer);
-    timer->deadline = deadline > soonest ? deadline : soonest;
-    RB_INSERT(timer_tree, &timers->tree, timer);
-    if (timer->deadline < timers->soonest)
-        timers->soonest = timer->deadline;
-    debug_loop(timers->loop, "timer %p %s: in %" PRIu64 " ms", (void *)timer,
-        moves ? "moved" : "set", timer->deadline - timers->clock->mono_ms);
+    if (timer->deadline != 0)
+        timers_disarm(timers, timer);
+    insert_timer(timers, timer, deadline > soonest ? deadline : soonest);
+    debug_loop(timers->loop, "timer %p set: in %" PRIu64 " ms", (void *)timer,
+        timer->deadline - timers->clock->mono_ms);
 }
 
 void timers_arm(struct timers *timers, struct timer *timer, uint64_t ms)
@@ -109,8 +113,11 @@ void timer_set(struct loop *loop, struct timer *timer, uint64_t ms)
                 (void *)timer, apart);
             return;
         }
+        remove_timer(&loop->timers, timer);
     }
-    timers_arm_at(&loop->timers, timer, deadline);
+    insert_timer(&loop->timers, timer, deadline);
+    debug_loop(loop, "timer %p %s: in %" PRIu64 " ms", (void *)timer, old != 0 ? "moved" : "set",
+        deadline - loop->clock.mono_ms);
 }
 
 void timer_del(struct loop *loop, struct timer *timer)
