@@ -258,7 +258,7 @@ void log_target_write(struct log_target *target, struct log_entry *entry)
     }
 }
 
-/* Writes bytes as far as they are accepted; returns how many are. */
+/* Writes bytes by one call; returns the number that the target has accepted. */
 static size_t write_bytes(struct log_target *target, const char *bytes, size_t n, bool packed)
 {
     bool begins = target->torn && !packed;

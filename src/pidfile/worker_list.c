@@ -156,7 +156,7 @@ void worker_list_take_over(struct worker_list *list, pid_t from, struct log *log
     replace_worker_list(list, &next);
 }
 
-/* Makes the list again where its name no longer leads to it. */
+/* Makes the list again after the name was deleted or replaced. */
 static void renew_list(struct worker_list *list, struct log *log)
 {
     struct worker_list next;

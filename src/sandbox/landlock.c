@@ -75,7 +75,7 @@ struct rules {
     struct log *log;
 };
 
-/* Paths that are opened as far as they exist: always, by a need, or without `strict`. */
+/* Paths to open where present: always, by a need, or without `strict`. */
 static const struct {
     uint64_t need; /* FB_NEEDS_..., or 0 */
     bool unless_strict;

@@ -191,7 +191,7 @@ START_TEST(a_fifo_without_a_reader)
 }
 END_TEST
 
-/* Processes report their losses once there is room. */
+/* Processes report lost lines once a log has room. */
 START_TEST(a_full_disk)
 {
     const char *kind = kinds[_i];

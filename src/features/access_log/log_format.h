@@ -13,7 +13,7 @@
 
 enum log_escape {
     LOG_ESCAPE_DEFAULT, /* quotes, backslashes, and what is not printable ASCII, become \xHH */
-    LOG_ESCAPE_JSON,    /* escapes as a string of JSON has to; other bytes stay as they are */
+    LOG_ESCAPE_JSON,    /* quotes, backslashes and bytes below 0x20, as JSON has them */
     LOG_ESCAPE_NONE,
     LOG_ESCAPE_PATH, /* makes "_" of control characters, and of steps to a different directory */
 };

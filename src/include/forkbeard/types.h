@@ -136,7 +136,7 @@ typedef struct fb_map_cursor {
     uint64_t at[2]; /* the daemon's */
 } fb_map_cursor;
 
-/* Given as `ttl`: the key keeps its time. */
+/* Given as `ttl`: the time to live of the key does not change. */
 #define FB_MAP_KEEP_TTL UINT64_MAX
 
 /* How fb_read_file() reads, from the directive `aio`. */
