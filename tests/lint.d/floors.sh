@@ -31,9 +31,9 @@ check_floors() {
             breach("a protocol includes <" target "> and not only the SDK and the C library")
     }
     BEGIN {
-        n = split("os base shm conf event net names upstream sim module session text backends " \
+        n = split("os base shm conf event net tls names upstream sim module session text backends " \
             "settings features systemd process pidfile channel configuration sandbox " \
-            "worker pool sdk checked control upgrade master cli kit protocols", names, " ")
+            "keeper worker pool sdk checked control upgrade master cli kit protocols", names, " ")
         for (i = 1; i <= n; i++)
             floor[names[i]] = i
     }

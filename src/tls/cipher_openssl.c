@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ciphers of libcrypto, by EVP: a context for each cipher and direction, so that a record costs no
+ * allocation and no look-up of a cipher.
+ *
+ * Never leaves an error in the library's queue, which an engine in the same process reads. */
+#include "tls/cipher_plain.h"
+
+#include <assert.h>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Pieces up to so many bytes are copied behind each other: a call of the library costs more. */
+#define COPIED_MOST 2048
+
+enum { OPENS, SEALS, DIRECTIONS };
+
+struct cipher_context {
+    EVP_CIPHER_CTX *evp; /* NULL: CIPHER_PLAIN, or switched off */
+    bool has_key;
+    uint8_t key[CIPHER_KEY_MOST]; /* of the last record */
+};
+
+struct ciphers {
+    struct cipher_context contexts[CIPHERS][DIRECTIONS];
+};
+
+static const char *const cipher_names[CIPHERS] = {
+    [CIPHER_AES_128_GCM] = "AES-128-GCM",
+    [CIPHER_AES_256_GCM] = "AES-256-GCM",
+    [CIPHER_CHACHA20_POLY1305] = "ChaCha20-Poly1305",
+};
+
+bool cipher_is_there(enum cipher cipher)
+{
+    return cipher < CIPHERS;
+}
+
+/* Makes the contexts of a cipher; -1 without memory. */
+static int create_contexts(struct cipher_context contexts[DIRECTIONS], const char *name)
+{
+    EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, name, NULL);
+    int status = 0;
+
+    for (int seals = OPENS; seals < DIRECTIONS && cipher != NULL; seals++) {
+        EVP_CIPHER_CTX *evp = EVP_CIPHER_CTX_new();
+
+        contexts[seals].evp = evp;
+        if (evp == NULL || EVP_CipherInit_ex2(evp, cipher, NULL, NULL, seals, NULL) != 1)
+            status = -1;
+    }
+    EVP_CIPHER_free(cipher);
+    return status;
+}
+
+struct ciphers *ciphers_create(void)
+{
+    struct ciphers *ciphers = calloc(1, sizeof(*ciphers));
+    uint8_t secret[48] = { 0 }, key[CIPHER_KEY_MOST];
+    int status = 0;
+
+    /* neither openssl.cnf nor the environment decides what a daemon can do */
+    if (ciphers == NULL ||
+        OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL) != 1) {
+        free(ciphers);
+        return NULL;
+    }
+    for (int i = CIPHER_PLAIN + 1; i < CIPHERS; i++)
+        status |= create_contexts(ciphers->contexts[i], cipher_names[i]);
+    /* Derives keys once, for what the library loads when it is first asked. */
+    status |= cipher_derive(CIPHER_AES_128_GCM, TLS_SHA256, secret, 32, "key", key, sizeof(key));
+    status |= cipher_derive(CIPHER_AES_256_GCM, TLS_SHA384, secret, 48, "key", key, sizeof(key));
+    ERR_clear_error();
+    if (status == 0)
+        return ciphers;
+    ciphers_destroy(ciphers);
+    return NULL;
+}
+
+void ciphers_destroy(struct ciphers *ciphers)
+{
+    if (ciphers == NULL)
+        return;
+    for (int i = 0; i < CIPHERS; i++)
+        for (int seals = OPENS; seals < DIRECTIONS; seals++)
+            EVP_CIPHER_CTX_free(ciphers->contexts[i][seals].evp);
+    explicit_bzero(ciphers, sizeof(*ciphers));
+    free(ciphers);
+}
+
+static int fail_cipher(void)
+{
+    ERR_clear_error();
+    return -1;
+}
+
+/* Sets nonce, parameters, and a key unless it is the last record's: its schedule takes as long as a
+ * short record. */
+static int begin_record(struct cipher_context *context, enum cipher cipher, const uint8_t *key,
+    const uint8_t *nonce, const OSSL_PARAM *params)
+{
+    size_t key_n = cipher_key_size(cipher);
+    bool is_set = context->has_key && memcmp(context->key, key, key_n) == 0;
+
+    if (context->evp == NULL)
+        return -1;
+    context->has_key =
+        EVP_CipherInit_ex2(context->evp, NULL, is_set ? NULL : key, nonce, -1, params) == 1;
+    if (!context->has_key)
+        return -1;
+    if (!is_set)
+        memcpy(context->key, key, key_n);
+    return 0;
+}
+
+/* Encrypts to `out`, where n bytes may lie already; returns the end, NULL after a failure. */
+static uint8_t *encrypt_bytes(EVP_CIPHER_CTX *evp, const uint8_t *in, size_t n, uint8_t *out)
+{
+    int done = 0;
+
+    if (n > 0 && EVP_EncryptUpdate(evp, out, &done, in, (int)n) != 1)
+        return NULL;
+    assert((size_t)done == n); /* of a stream cipher */
+    return out + n;
+}
+
+/* Encrypts long pieces from where they lie, and all others at `out`. */
+static uint8_t *encrypt_pieces(EVP_CIPHER_CTX *evp, const struct iovec *pieces, int piece_n,
+    const uint8_t *more, size_t more_n, uint8_t *out)
+{
+    int from = 0;
+
+    for (int i = 0; i < piece_n && out != NULL; i++) {
+        const struct iovec *piece = &pieces[i];
+        uint8_t *end;
+
+        if (piece->iov_len <= COPIED_MOST)
+            continue;
+        end = cipher_plain_gather(pieces + from, i - from, NULL, 0, out);
+        out = encrypt_bytes(evp, out, (size_t)(end - out), out);
+        if (out != NULL)
+            out = encrypt_bytes(evp, piece->iov_base, piece->iov_len, out);
+        from = i + 1;
+    }
+    if (out == NULL)
+        return NULL;
+    return encrypt_bytes(evp, out,
+        (size_t)(cipher_plain_gather(pieces + from, piece_n - from, more, more_n, out) - out), out);
+}
+
+int cipher_seal(struct ciphers *ciphers, enum cipher cipher, const uint8_t *key,
+    const uint8_t nonce[CIPHER_NONCE], const uint8_t *data, size_t data_n,
+    const struct iovec *pieces, int piece_n, const uint8_t *more, size_t more_n, uint8_t *out)
+{
+    struct cipher_context *context = &ciphers->contexts[cipher][SEALS];
+    OSSL_PARAM tag[] = { OSSL_PARAM_END, OSSL_PARAM_END };
+    int n;
+
+    if (cipher == CIPHER_PLAIN) {
+        cipher_plain_seal(key, nonce, data, data_n, pieces, piece_n, more, more_n, out);
+        return 0;
+    }
+    if (begin_record(context, cipher, key, nonce, NULL) == -1 ||
+        EVP_EncryptUpdate(context->evp, NULL, &n, data, (int)data_n) != 1)
+        return fail_cipher();
+    out = encrypt_pieces(context->evp, pieces, piece_n, more, more_n, out);
+    if (out == NULL || EVP_EncryptFinal_ex(context->evp, out, &n) != 1)
+        return fail_cipher();
+    tag[0] = OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, out, CIPHER_TAG);
+    return EVP_CIPHER_CTX_get_params(context->evp, tag) == 1 ? 0 : fail_cipher();
+}
+
+int cipher_open(struct ciphers *ciphers, enum cipher cipher, const uint8_t *key,
+    const uint8_t nonce[CIPHER_NONCE], const uint8_t *data, size_t data_n, const uint8_t *in,
+    size_t n, uint8_t *out)
+{
+    struct cipher_context *context = &ciphers->contexts[cipher][OPENS];
+    OSSL_PARAM tag[] = { OSSL_PARAM_END, OSSL_PARAM_END };
+    int done = 0;
+
+    assert(n >= CIPHER_TAG);
+    if (cipher == CIPHER_PLAIN)
+        return cipher_plain_open(key, nonce, data, data_n, in, n, out);
+    n -= CIPHER_TAG;
+    tag[0] = OSSL_PARAM_construct_octet_string(
+        OSSL_CIPHER_PARAM_AEAD_TAG, (void *)(uintptr_t)(in + n), CIPHER_TAG);
+    if (begin_record(context, cipher, key, nonce, tag) == -1 ||
+        EVP_DecryptUpdate(context->evp, NULL, &done, data, (int)data_n) != 1 ||
+        (n > 0 && EVP_DecryptUpdate(context->evp, out, &done, in, (int)n) != 1) ||
+        EVP_DecryptFinal_ex(context->evp, out + n, &done) != 1)
+        return fail_cipher();
+    return 0;
+}
+
+int cipher_derive(enum cipher cipher, enum tls_hash hash, const uint8_t *secret, size_t secret_n,
+    const char *label, uint8_t *out, size_t n)
+{
+    char prefix[] = "tls13 ", sha256[] = "SHA256", sha384[] = "SHA384";
+    int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY, status = -1;
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
+        OSSL_PARAM_construct_utf8_string(
+            OSSL_KDF_PARAM_DIGEST, hash == TLS_SHA384 ? sha384 : sha256, 0),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)(uintptr_t)secret, secret_n),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_PREFIX, prefix, strlen(prefix)),
+        OSSL_PARAM_construct_octet_string(
+            OSSL_KDF_PARAM_LABEL, (void *)(uintptr_t)label, strlen(label)),
+        OSSL_PARAM_END,
+    };
+    EVP_KDF_CTX *context;
+    EVP_KDF *kdf;
+
+    if (cipher == CIPHER_PLAIN) {
+        cipher_plain_derive(secret, secret_n, label, out, n);
+        return 0;
+    }
+    kdf = EVP_KDF_fetch(NULL, "TLS13-KDF", NULL);
+    context = EVP_KDF_CTX_new(kdf);
+    if (context != NULL && EVP_KDF_derive(context, out, n, params) == 1)
+        status = 0;
+    EVP_KDF_CTX_free(context);
+    EVP_KDF_free(kdf);
+    return status == 0 ? 0 : fail_cipher();
+}
