@@ -142,7 +142,7 @@ bool keepalive_put(struct fb_conn *conn)
 /* Whether the connection is open, without unread input or end: only then is it reusable. */
 static bool is_sound(const struct fb_conn *conn)
 {
-    return conn_is_active(conn) && !conn->source.events[EVENT_READ].ready;
+    return conn_is_active(conn) && !conn->source.events[EVENT_READ].ready && !conn->source.partial;
 }
 
 /* Finds the connection used last: its server is the least likely to close it just now. */

@@ -46,14 +46,15 @@ struct io_connect {
 };
 
 struct io_ops {
-    /* *span is memory for input, and on IO_DONE the input, there or in the operation's memory,
-     * valid until the next successful recv. */
+    /* span is memory for input, and on IO_DONE the input, there or in the operation's memory, valid
+     * until the next successful recv. */
     struct io_result (*recv)(struct source *source, struct io_span *span);
     /* Sends from the pieces in order; may take fewer bytes than they hold. */
     struct io_result (*send)(struct source *source, const struct iovec *pieces, int n);
     /* Hands on what send holds: IO_DONE when all has left, IO_AGAIN_WRITE when an event will tell.
-     * Called before a half or a connection ends; NULL: send holds nothing. */
-    struct io_result (*flush)(struct source *source);
+     * Called before a half or a connection ends, which a layer then tells its peer with `ends`; and
+     * when the socket of a source with `held` has room again. NULL: send holds nothing. */
+    struct io_result (*flush)(struct source *source, bool ends);
     /* A connection from a listener: descriptor, and the peer's address in *address, *length
      * bytes. */
     struct io_result (*accept)(
@@ -77,8 +78,13 @@ struct io_ops {
     size_t (*queued)(const struct source *source);
     /* Ends our half, after what was sent. */
     struct io_result (*shutdown)(struct source *source);
-    /* Bytes that a layer holds and the kernel will not announce; NULL where there is no layer. */
+    /* Bytes that the next recv may find and the kernel will not announce, or 1 where their number
+     * is unknown; NULL: never any. */
     size_t (*pending)(const struct source *source);
+    /* Both NULL where source->layered is not set. Gives the layer's state to another source, which
+     * is layered then; and drops the state: the mechanism's own operations remain. */
+    void (*move)(struct source *from, struct source *to);
+    void (*leave)(struct source *source);
     /* Closes the descriptor; with `reset` the peer sees a broken connection. */
     void (*close)(struct source *source, bool reset);
 };

@@ -51,6 +51,8 @@ void source_check(const struct source *source)
 {
     assert(source->in_use && source->queue < QUEUES);
     assert(source->ops != NULL && source->io != NULL);
+    assert((!source->held && !source->partial) || source->layered);
+    assert(source->layered == (source->io->leave != NULL));
     assert(!source->listening || source->events[EVENT_READ].armed);
     assert(!source->listening || !source->events[EVENT_READ].active);
     for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
@@ -245,8 +247,11 @@ void source_close(struct loop *loop, struct source *source, bool reset)
 
 void source_move(struct loop *loop, struct source *from, struct source *to)
 {
-    assert(from->fd != -1 && to->fd == -1 && from->io == to->io);
+    assert(from->fd != -1 && to->fd == -1 && !to->layered);
+    assert(from->layered || from->io == to->io);
     end_watching(loop, from, false);
+    if (from->layered)
+        from->io->move(from, to);
     to->fd = from->fd;
     to->eof = from->eof;
     from->fd = -1;

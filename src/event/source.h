@@ -54,6 +54,9 @@ struct source {
     bool eof;           /* the kernel has announced the peer's end; bytes may still lie before it */
     bool listening : 1; /* a listener that the mechanism watches */
     bool level : 1;     /* events as long as ready, by any mechanism */
+    bool layered : 1;   /* `io` is a layer's, upon the mechanism's */
+    bool held : 1;      /* the layer holds output that the socket has had no room for */
+    bool partial : 1;   /* the layer holds input, the rest of which has to come first */
     const struct source_ops *ops;
     const struct io_ops *io;
     void *io_state; /* the operations' own: loop->mechanism_state, or NULL */

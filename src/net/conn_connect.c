@@ -209,6 +209,8 @@ void conn_take_over(struct fb_conn *conn, struct fb_conn *from)
     source_move(loop, &from->source, &conn->source);
     conn_end(from, FB_FINISHED);
     conn_establish(conn);
+    if (conn->source.held)
+        conn_mark_dirty(conn);
 }
 
 void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner)

@@ -14,13 +14,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Whether output of an open connection leaves at once: none waits, nor room for it. */
+/* Whether output of an open connection leaves at once: none waits, nor room for it, nor a layer. */
 static inline bool takes_at_once(const struct fb_conn *to)
 {
     const struct event *writing = &to->source.events[EVENT_WRITE];
 
     return to->phase == CONN_OPEN && to->write == CONN_WRITE_ON && to->out == NULL &&
-           writing->ready && !writing->armed;
+           writing->ready && !writing->armed && !to->source.layered;
 }
 
 size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
@@ -32,7 +32,7 @@ size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
 
     assert(in.n > 0 && net->borrower == NULL);
     if (unlikely(to == NULL || conn->received >= direction->look_at || direction->buffered > 0) ||
-        unlikely(!takes_at_once(to)))
+        unlikely(!takes_at_once(to)) || unlikely(conn->source.held)) /* output to be flushed */
         return 0;
     conn_note_moved(conn);
     net->pieces[0] = (struct iovec) { in.p, in.n };

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flush of a connection, and its end.
- *
- * Responsible for the requests of callbacks: output leaves, FIN is sent, the connection is kept,
- * lingers or ends; and for going on when the peer has taken output. Never receives for the owner.
- * Invariants: `closed` runs once, in CONN_ENDING, for each connection with an owner; conn->sent
- * leaves out what a reset has taken back. */
+/* The flush of a connection, and its end. Responsible for the requests of callbacks: output leaves,
+ * FIN is sent, the connection is kept, lingers or ends; and for going on when the peer has taken
+ * output. Never receives for the owner. Invariants: `closed` runs once, in CONN_ENDING, for each
+ * connection with an owner; conn->sent leaves out what a reset has taken back. */
 #include "net/conn_flush.h"
 
 #include "net/conn_deadline.h"
@@ -48,9 +46,9 @@ static COLD bool reset_waits(struct fb_conn *conn)
 }
 
 /* Hands on output held by the operations; false: an event will tell, or the connection failed. */
-static NOINLINE bool push_held_output(struct fb_conn *conn)
+static NOINLINE bool push_held_output(struct fb_conn *conn, bool ends)
 {
-    struct io_result result = conn->source.io->flush(&conn->source);
+    struct io_result result = conn->source.io->flush(&conn->source, ends);
 
     if (result.status == IO_DONE)
         return true;
@@ -58,10 +56,11 @@ static NOINLINE bool push_held_output(struct fb_conn *conn)
     return false;
 }
 
-/* Whether all sent output has left the process. */
-static inline bool has_left(struct fb_conn *conn)
+/* Whether all sent output has left the process; with `ends` a layer has told its peer of the
+ * end. */
+static inline bool has_left(struct fb_conn *conn, bool ends)
 {
-    return conn->source.io->flush == NULL || push_held_output(conn);
+    return conn->source.io->flush == NULL || push_held_output(conn, ends);
 }
 
 /* Whether both directions of the connection's pipe have ended; true without a pipe. */
@@ -165,6 +164,9 @@ static COLD void linger(struct fb_conn *conn)
         conn->source.io->shutdown(&conn->source);
         conn_set_write(conn, CONN_WRITE_ENDED);
     }
+    if (conn->source.layered)
+        conn->source.io->leave(&conn->source);
+    source_disarm(loop, &conn->source, EVENT_WRITE); /* awaited for held output, perhaps */
     detach_owner(conn, FB_FINISHED);
     conn_set_phase(conn, CONN_LINGERING);
     if (conn->reason != 0) { /* aborted from `closed` */
@@ -199,7 +201,8 @@ static NOINLINE bool input_is_pending(struct fb_conn *conn)
     struct io_span span = { bytes, sizeof(bytes) };
 
     assert(conn->phase >= CONN_CLOSING && conn->read != CONN_READ_ENDED);
-    return conn->source.io->recv(&conn->source, &span).status == IO_DONE;
+    /* past a layer, whose memory may hold the lent bytes */
+    return conn->net->loop.mechanism->io->recv(&conn->source, &span).status == IO_DONE;
 }
 
 /* Leaves a closed connection until more happens: reading stops. */
@@ -211,11 +214,14 @@ static void wait_closed(struct fb_conn *conn)
 
 void conn_finish_close(struct fb_conn *conn)
 {
+    bool keeps = conn->phase == CONN_KEEPING && conn->in == NULL && !conn->source.partial &&
+                 conn->read != CONN_READ_ENDED;
+
     assert(conn->out == NULL && conn->unsent == 0);
-    if (!has_left(conn)) {
+    if (!has_left(conn, !keeps)) {
         conn_watch_writing(conn);
         wait_closed(conn);
-    } else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED) {
+    } else if (keeps) {
         keep_open(conn);
     } else if (unlikely(conn->pipe != NULL && conn_pipe_of(conn)->reset != CONN_PIPE_RESETS_NOT)) {
         if (reset_waits(conn))
@@ -265,16 +271,20 @@ static void send_output(struct fb_conn *conn)
 {
     if (conn_has_output(conn) && (!conn_send(conn) || !conn_own_output(conn)))
         return;
+    if (unlikely(conn->source.held) && conn->source.events[EVENT_WRITE].ready &&
+        !push_held_output(conn, false) && conn_has_failed(conn))
+        return;
     if (conn->pipe != NULL)
         conn_direction_progress(conn);
     if (conn->write == CONN_WRITE_ENDING && conn->out == NULL && conn_pipe_is_empty(conn) &&
-        has_left(conn)) {
+        has_left(conn, true)) {
         conn_trace(conn, "ends our half");
         conn_set_write(conn, CONN_WRITE_ENDED);
         if (conn->read != CONN_READ_ENDED || !both_have_ended(conn)) /* not reported by the close */
             conn->source.io->shutdown(&conn->source);
     }
-    if (conn->out != NULL || !conn_pipe_is_empty(conn) || conn->write == CONN_WRITE_ENDING)
+    if (conn->out != NULL || !conn_pipe_is_empty(conn) || conn->write == CONN_WRITE_ENDING ||
+        conn->source.held)
         conn_watch_writing(conn);
     else if (conn->source.events[EVENT_WRITE].armed)
         source_disarm(&conn->net->loop, &conn->source, EVENT_WRITE);

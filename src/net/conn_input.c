@@ -95,8 +95,9 @@ static inline bool receive_into(struct fb_conn *conn, struct io_span *span)
         return false;
     }
     conn->received += span->n;
-    /* less than there was room for: no more is there, unless the end is known to follow */
-    if (likely(span->n < room && !source->eof) &&
+    /* less than there was room for: no more is there, unless the end is known to follow; a layer
+     * knows what room there was */
+    if (likely((span->n < room || source->layered) && !source->eof) &&
         (source->io->pending == NULL || source->io->pending(source) == 0))
         source->events[EVENT_READ].ready = false;
     conn_debug(conn, "received %zu bytes", span->n);
@@ -152,6 +153,17 @@ static struct chunk *detach_input(struct fb_conn *conn)
     conn->in = NULL;
     conn->redeliver = 0;
     return chunk;
+}
+
+void conn_drop_input(struct fb_conn *conn, size_t n)
+{
+    assert(conn->net->lent.n == 0 && n <= (conn->in != NULL ? chunk_length(conn->in) : 0));
+    if (n == 0)
+        return;
+    conn->in->p += n;
+    if (chunk_length(conn->in) == 0)
+        chunk_free(&conn->net->chunks, detach_input(conn));
+    conn_count(conn);
 }
 
 /* Flushes after a callback, and keeps the unconsumed input unless the connection has ended. */

@@ -2,6 +2,7 @@
 /* Log lines of a connection, and the peer's address. Never changes the connection. */
 #include "net/conn_log.h"
 
+#include <errno.h>
 #include <string.h>
 
 void conn_peer_of(const struct conn_peer *peer, struct address *out)
@@ -55,8 +56,8 @@ COLD void conn_log_failed(
 
     /* clients break off as they like; a server is expected not to */
     line.level = conn->pipe != NULL && conn->outgoing ? LEVEL_ERROR : LEVEL_INFO;
-    if (!conn_logs(conn, line.level))
-        return;
+    if (!conn_logs(conn, line.level) || (conn->source.layered && error == EPROTO))
+        return; /* the layer has said why */
     conn_log_line(conn, &line, client);
     put_conn_line(conn->net->log, &line, "%s failed", call);
 }

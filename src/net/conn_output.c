@@ -178,8 +178,8 @@ bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offere
         conn_trace(conn, "sent %zu of %zu bytes", result.n, offered);
         drop_sent(conn, result.n);
         conn_note_moved(conn);
-        if (result.n < offered)
-            writing->ready = false;
+        if (conn->source.layered ? conn->source.held : result.n < offered)
+            writing->ready = false; /* a layer takes a part, and then holds what has no room */
         return true;
     case IO_AGAIN_READ:
     case IO_AGAIN_WRITE:
@@ -238,6 +238,8 @@ static bool send_file_piece(struct fb_conn *conn, struct chunk *chunk)
     conn->unsent -= result.n;
     conn->sent += result.n;
     conn_note_moved(conn);
+    if (conn->source.held)
+        conn->source.events[EVENT_WRITE].ready = false;
     chunk->file.offset = (uint64_t)offset;
     chunk->file.left -= result.n;
     if (chunk->file.left == 0)

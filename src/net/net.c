@@ -37,7 +37,7 @@ static inline void send_borrowed(struct net *net)
     assert(net->borrowed.n == conn->unsent);
     net->pieces[0] = (struct iovec) { (uint8_t *)net->borrowed.p, net->borrowed.n };
     result = conn->source.io->send(&conn->source, net->pieces, 1);
-    if (unlikely(result.status != IO_DONE || result.n != net->borrowed.n)) {
+    if (unlikely(result.status != IO_DONE || result.n != net->borrowed.n || conn->source.held)) {
         conn_note_sent(conn, result, net->borrowed.n);
         conn_mark_dirty(conn);
         return;
@@ -58,7 +58,8 @@ static COLD void postpone_dirty(struct net *net)
         struct fb_conn *conn = container_of(event, struct fb_conn, source.events[EVENT_WRITE]);
 
         conn_own_output(conn);
-        if (conn->out != NULL && conn->source.fd != -1 && /* -1: connect() is to be tried again */
+        if ((conn->out != NULL || conn->source.held) &&
+            conn->source.fd != -1 && /* -1: connect() is to be tried again */
             source_arm(&net->loop, &conn->source, EVENT_WRITE) == -1)
             conn_fail(conn, FB_NO_MEMORY);
         conn_count(conn);
@@ -356,7 +357,7 @@ static void check_net_conn(const struct fb_conn *conn)
     assert(conn->owner_knows || conn->phase != CONN_OPEN);
     if (conn->phase == CONN_OPEN && !within) {
         assert(events[EVENT_READ].armed == conn_may_read(conn));
-        assert(conn->out == NULL || events[EVENT_WRITE].armed);
+        assert((conn->out == NULL && !conn->source.held) || events[EVENT_WRITE].armed);
     }
     assert(conn->phase != CONN_KEEPING || (conn->outgoing && conn->pipe == NULL));
     assert(!conn_is_connecting(conn) || (conn->received == 0 && conn->sent == 0));

@@ -81,6 +81,7 @@ struct net {
     fb_bytes borrowed;        /* what of these */
     bool flushing;
     struct chunk_pool chunks;
+    struct layers *layers;   /* of connections with TLS (tls/layer.h), the owner's; or NULL */
     struct spares pipes;     /* for struct conn_pipe */
     struct conn_wheel wheel; /* the connections' deadlines */
     struct {

@@ -144,7 +144,8 @@ static fb_reason reason_to_end(const struct fb_conn *conn)
         return (fb_reason)conn->reason;
     if (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED)
         return FB_FINISHED;
-    return !conn_is_active(conn) && conn->unsent == 0 ? FB_FINISHED : FB_ABORTED;
+    return !conn_is_active(conn) && conn->unsent == 0 && !conn->source.held ? FB_FINISHED
+                                                                            : FB_ABORTED;
 }
 
 void session_conn_end_children(struct session_conn *session)

@@ -286,13 +286,13 @@ START_TEST(output_that_has_not_left_is_told)
     watched = watch_end(fixture, fds);
     io = watched->source.io;
     ck_assert_int_eq(watched_send(watched, "at once", 7).status, IO_DONE);
-    ck_assert_int_eq(io->flush(&watched->source).status, IO_DONE);
+    ck_assert_int_eq(io->flush(&watched->source, false).status, IO_DONE);
     expect_text(fds[1], "at once");
 
     fill_socket(fds[0]);
     ck_assert_int_eq(watched_send(watched, "later", 5).status, IO_DONE);
     ck_assert_int_eq(watched_send(watched, ", too", 5).status, IO_DONE);
-    ck_assert_int_eq(io->flush(&watched->source).status, IO_AGAIN_WRITE);
+    ck_assert_int_eq(io->flush(&watched->source, false).status, IO_AGAIN_WRITE);
     arm_event(watched, EVENT_WRITE);
     for (int i = 0; i < 3; i++)
         fixture_turn_waiting(fixture, 1);
@@ -300,7 +300,7 @@ START_TEST(output_that_has_not_left_is_told)
     ck_assert_int_eq(watched_send(watched, "not now", 7).status, IO_AGAIN_WRITE);
     drain_socket(fds[1]);
     turn_until(fixture, watched->runs[EVENT_WRITE] > 0);
-    ck_assert_int_eq(io->flush(&watched->source).status, IO_DONE);
+    ck_assert_int_eq(io->flush(&watched->source, false).status, IO_DONE);
     expect_text(fds[1], "later, too");
     unwatch(&watched);
     close(fds[1]);

@@ -91,6 +91,8 @@ struct fixture *fixture_start_loop_beside(
  * own. */
 struct fixture *fixture_start_loop_with(struct sim *sim, const struct loop_options *options);
 struct fixture *fixture_start_net(enum fixture_events events, uint32_t connections);
+/* Starts connections of the real kernel. */
+struct fixture *fixture_start_net_on(const struct mechanism *mechanism, uint32_t connections);
 /* Sessions with the default settings of a server; the scripted one is at 192.0.2.7:77. */
 struct fixture *fixture_start_stream(uint32_t connections);
 /* Starts sessions of connections of the real kernel. */

@@ -16,11 +16,10 @@ static void stop_net(struct fixture *fixture)
     ck_assert_uint_eq(fixture->memory.blocks, 0);
 }
 
-struct fixture *fixture_start_net(enum fixture_events events, uint32_t connections)
+static struct fixture *start_net(
+    struct fixture *fixture, const struct mechanism *mechanism, uint32_t connections)
 {
-    struct fixture *fixture = fixture_create(NULL);
-    struct net_options options =
-        fixture_net_options(fixture, fixture_mechanism(fixture, events), connections);
+    struct net_options options = fixture_net_options(fixture, mechanism, connections);
 
     fixture->sim->auto_time = true;
     fixture->net = &fixture->parts.stream.net;
@@ -28,4 +27,19 @@ struct fixture *fixture_start_net(enum fixture_events events, uint32_t connectio
     fixture->net->released = count_released;
     fixture->stop_parts = stop_net;
     return fixture;
+}
+
+struct fixture *fixture_start_net(enum fixture_events events, uint32_t connections)
+{
+    struct fixture *fixture = fixture_create(NULL);
+
+    return start_net(fixture, fixture_mechanism(fixture, events), connections);
+}
+
+struct fixture *fixture_start_net_on(const struct mechanism *mechanism, uint32_t connections)
+{
+    struct fixture *fixture = fixture_create(NULL);
+
+    fixture->simulated = false;
+    return start_net(fixture, mechanism, connections);
 }

@@ -155,7 +155,7 @@ static const struct conn_ops owner_ops = {
     .describe = owner_describe,
 };
 
-struct owner *owner_create(struct fixture *fixture, const struct owner *like)
+static struct owner *create_on(struct fixture *fixture, const struct owner *like, int fd)
 {
     static const struct owner plain;
     struct owner *owner = malloc(sizeof(*owner));
@@ -164,13 +164,25 @@ struct owner *owner_create(struct fixture *fixture, const struct owner *like)
     ck_assert_ptr_nonnull(owner);
     *owner = like != NULL ? *like : plain;
     owner->fixture = fixture;
-    owner->socket = sim_connection(fixture->sim);
     peer.sin_addr.s_addr = inet_addr("192.0.2.1");
-    owner->conn =
-        conn_create(fixture->net, owner->socket->fd, (struct sockaddr *)&peer, &owner_ops, owner);
+    owner->conn = conn_create(fixture->net, fd, (struct sockaddr *)&peer, &owner_ops, owner);
     ck_assert_ptr_nonnull(owner->conn);
     conn_open_soon(owner->conn);
     return owner;
+}
+
+struct owner *owner_create(struct fixture *fixture, const struct owner *like)
+{
+    struct sim_socket *socket = sim_connection(fixture->sim);
+    struct owner *owner = create_on(fixture, like, socket->fd);
+
+    owner->socket = socket;
+    return owner;
+}
+
+struct owner *owner_adopt(struct fixture *fixture, int fd)
+{
+    return create_on(fixture, NULL, fd);
 }
 
 struct owner *owner_open(struct fixture *fixture)

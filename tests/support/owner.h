@@ -37,6 +37,8 @@ struct owner {
 struct owner *owner_open(struct fixture *fixture);
 /* Makes a connection with the callbacks of `like`, not yet opened. */
 struct owner *owner_create(struct fixture *fixture, const struct owner *like);
+/* Makes a connection on a descriptor of the real kernel, not yet opened. */
+struct owner *owner_adopt(struct fixture *fixture, int fd);
 /* Pipes two, with nothing but a timeout; 0: none. Returns conn_pipe()'s result. */
 int owner_pipe(struct owner *a, struct owner *b, uint64_t timeout);
 /* A server, at 192.0.2.9:80, and a connection there, with a socket known after the server's accept:

@@ -67,7 +67,7 @@ static int uring_del(struct loop *loop, struct source *source, enum event_direct
 {
     pause_direction(loop, source, direction);
     /* without ring_io a source leaves nothing to close in the ring: the watch can go */
-    if (source->io != &ring_io && !source->events[!direction].active)
+    if (ring_is_plain(source) && !source->events[!direction].active)
         ring_forget(ring_of_loop(loop), source);
     return 0;
 }
@@ -77,7 +77,7 @@ static int uring_del_conn(struct loop *loop, struct source *source, bool closing
 {
     for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
         pause_direction(loop, source, (enum event_direction)direction);
-    if (source->io != &ring_io || !closing)
+    if (ring_is_plain(source) || !closing)
         ring_forget(ring_of_loop(loop), source);
     return 0;
 }

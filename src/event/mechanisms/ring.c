@@ -137,7 +137,7 @@ struct ring_watch *ring_watch_get(struct ring *ring, struct source *source)
     *watch = (struct ring_watch) {
         .source = source,
         .in_use = true,
-        .plain = source->io != &ring_io,
+        .plain = ring_is_plain(source),
         .in.buffer = -1,
         .out.buffer = -1,
     };
@@ -173,7 +173,7 @@ void ring_check(const struct ring *ring)
             continue;
         in_use_n++;
         assert(source == NULL || (source->in_use && source->position == i + 1));
-        assert(source == NULL || watch->plain == (source->io != &ring_io));
+        assert(source == NULL || watch->plain == ring_is_plain(source));
         assert(source != NULL || watch->changed || ring_is_busy(watch));
         assert(watch->in.p == NULL || watch->in.at < watch->in.end);
         assert(watch->out.p == NULL || watch->out.at < watch->out.end);

@@ -106,6 +106,12 @@ struct ring {
 
 extern const struct io_ops ring_io; /* of ring_io.c */
 
+/* Whether the ring moves no bytes of the source, and only waits. */
+static inline bool ring_is_plain(const struct source *source)
+{
+    return source->io != &ring_io && !source->layered;
+}
+
 /* Sets up a ring restricted to the operations in use, with `n` buffers; -1 with errno. */
 int ring_open(struct ring *ring, unsigned entries, unsigned n);
 void ring_close(struct ring *ring);

@@ -93,11 +93,12 @@ static struct io_result send_later(struct source *source, const struct iovec *pi
 }
 
 /* Sends output not begun by the kernel at once: what follows must not wait. */
-static struct io_result flush_output(struct source *source)
+static struct io_result flush_output(struct source *source, bool ends)
 {
     struct ring *ring = ring_of(source);
     struct ring_watch *watch = ring_watch_of(ring, source);
 
+    (void)ends;
     if (watch == NULL || (watch->out.p == NULL && watch->out.error == 0))
         return done_with(0);
     while (watch->out.p != NULL && !watch->busy[RING_SEND] && watch->out.error == 0) {
@@ -223,14 +224,14 @@ static struct io_result splice_to(struct source *source, int pipe, size_t n)
 
 static struct io_result end_sending(struct source *source)
 {
-    flush_output(source);
+    flush_output(source, true);
     return io_socket.shutdown(source);
 }
 
 static void close_source(struct source *source, bool reset)
 {
     if (!reset)
-        flush_output(source);
+        flush_output(source, true);
     ring_forget(ring_of(source), source);
     io_socket.close(source, reset);
 }

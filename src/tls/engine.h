@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The contract of an engine, which shakes hands. An engine is given the peer's bytes and returns
+ * bytes for the peer, and at last the secrets of the session, of which no copy is kept.
+ *
+ * Engines: OpenSSL's (keeper/engine_openssl.c), and one without cryptography for the simulated
+ * kernel and the test kit (tls/engine_plain.c). An engine runs in a keeper, or in the process
+ * itself without a master; never blocks on a peer, and knows no descriptor of a peer. */
+#pragma once
+
+#include "tls/profile.h"
+
+#include <forkbeard/types.h>
+
+enum tls_role { TLS_SERVER, TLS_CLIENT };
+
+/* The longest text of a failure. */
+#define TLS_TEXT 160
+/* The longest certificate of a peer that is handed on; a longer one is left out. */
+#define TLS_PEER_MOST 8192
+/* The peer's bytes in one call of feed(). */
+#define TLS_FEED_MOST 16384
+/* The bytes that a handshake may send before the peer has to answer. */
+#define TLS_FLIGHT_MOST (128 * 1024)
+/* The days before the end of a certificate in which lines warn of the end. */
+#define TLS_EXPIRY_DAYS 14
+/* The bytes of the peer that a handshake may take in all. */
+#define TLS_HANDSHAKE_MOST (64 * 1024)
+
+/* What a handshake has come to. Its bytes cross between processes as they are: no pointer. */
+struct tls_session {
+    uint16_t version;        /* enum tls_version */
+    uint16_t suite;          /* IANA's number */
+    uint16_t group;          /* IANA's number; 0: none */
+    uint8_t resumed;         /* bool */
+    uint8_t verify;          /* enum tls_verified */
+    int32_t verify_code;     /* OpenSSL's X509_V_ERR_...; 0: X509_V_OK */
+    struct tls_keys in, out; /* of the peer's records, and of ours */
+    uint16_t plain_most; /* plaintext of a record that the peer takes: TLS_PLAIN_MOST, or less */
+    uint8_t session_id[32];
+    uint8_t session_id_n;
+    uint8_t alpn_n; /* 0: none */
+    uint8_t name_n; /* the server name that the client has asked for; 0: none */
+    char alpn[255], name[255];
+};
+
+/* The outcome of the verification of the peer's certificate. The handshake goes on, whatever the
+ * profile's `verify` is: the receiver of the session ends the connection, as nginx does. */
+enum tls_verified { TLS_VERIFIED_NONE /* no certificate came */, TLS_VERIFIED, TLS_VERIFY_FAILED };
+
+/* What a handshake begins with. */
+struct tls_start {
+    enum tls_role role;
+    uint32_t profile; /* index */
+};
+
+enum tls_step {
+    TLS_MORE,   /* more of the peer's bytes are needed */
+    TLS_DONE,   /* reply->session is filled in */
+    TLS_FAILED, /* reply->text says why; what is in `out` (an alert) is still to be sent */
+};
+
+/* The outcome of feed(), which sets every field but the caller's memory. */
+struct tls_reply {
+    size_t used;  /* bytes of the input that belong to the handshake, all of them at TLS_MORE; the
+                       rest are records */
+    uint8_t *out; /* memory of the caller's for what is to be sent, */
+    size_t out_n; /* bytes in it, */
+    size_t out_most; /* and its room: TLS_FLIGHT_MOST */
+    struct tls_session session;
+    uint8_t *peer; /* memory of the caller's for the peer's certificate (DER), of TLS_PEER_MOST */
+    size_t peer_n; /* 0: none, or too long */
+    /* TLS_FAILED: why, in one line; TLS_DONE: why the peer's certificate is not verified, or "" */
+    char text[TLS_TEXT];
+};
+
+/* Memory for the keys of tickets, and the version of its layout. */
+#define TLS_TICKETS_SIZE 4096
+#define TLS_TICKETS_LAYOUT 1
+
+/* How an engine gets the files of the configuration, and the keys of tickets. */
+struct tls_files {
+    /* Returns a descriptor of file `index`, for reading, which the caller closes; -1 with errno. */
+    int (*open)(struct tls_files *files, uint32_t index);
+    const struct tls_profiles *profiles;
+    void *tickets; /* TLS_TICKETS_SIZE bytes, shared by all engines, zero at first; NULL: none */
+    /* the engine of another process logs what is the same for all engines of the files: swapped and
+     * refused files, and certificates that expire */
+    bool quiet;
+};
+
+struct tls_engine;
+struct tls_handshake;
+
+struct tls_engine_ops {
+    const char *name;
+    /* Loads the library, reads what the profiles need; NULL after an emerg line of each mistake.
+     * The files outlive the engine. */
+    struct tls_engine *(*create)(struct tls_files *files, struct log *log);
+    void (*destroy)(struct tls_engine *engine);
+    /* Reads the files that have changed since they were read last. The next handshakes of a profile
+     * are with the changed files, if all of the profile are good; else an error line tells, and the
+     * profile goes on with what it has until a file of it changes again. Handshakes under way are
+     * not touched. A notice line tells of each replaced file. */
+    void (*refresh)(struct tls_engine *engine, struct log *log);
+    /* Logs a line about each certificate that has expired, or will within TLS_EXPIRY_DAYS. create()
+     * and refresh() log the same of what they read, unless the files are quiet. */
+    void (*remind)(struct tls_engine *engine, struct log *log);
+    /* Begins a handshake; NULL without memory. An impossible start fails in the first feed(). */
+    struct tls_handshake *(*begin)(struct tls_engine *engine, const struct tls_start *start);
+    /* Gives bytes of the peer to a handshake, as many as have come (none, at a client's begin).
+     * TLS_MORE has used all bytes. Not called after TLS_DONE or TLS_FAILED. */
+    enum tls_step (*feed)(struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply);
+    /* Frees the handshake, at any time. */
+    void (*end)(struct tls_handshake *handshake);
+};
+
+extern const struct tls_engine_ops tls_engine_plain;

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a server, or a connection to a server, wants of TLS: data, without a type of a library.
+ *
+ * settings fill profiles in when the configuration is read; master, workers and keepers inherit
+ * them by fork(), and name profiles and files by their index. Nothing changes a profile in use. */
+#pragma once
+
+#include "base/log.h"
+#include "tls/suite.h"
+
+/* A file of the configuration. Only its index crosses between processes, never its name. */
+struct tls_file {
+    const char *path; /* absolute */
+    const char *at;   /* FILE:LINE of the directive */
+};
+
+/* A certificate with its key. */
+struct tls_pair {
+    uint32_t certificate, key; /* indexes of files */
+};
+
+/* A name and value of ssl_conf_command. */
+struct tls_command {
+    const char *name, *value;
+};
+
+enum tls_verify { TLS_VERIFY_OFF, TLS_VERIFY_ON, TLS_VERIFY_OPTIONAL, TLS_VERIFY_OPTIONAL_NO_CA };
+
+#define TLS_NO_FILE UINT32_MAX
+
+/* A list of the configuration, by index. */
+struct tls_profile {
+    uint32_t index; /* in the list */
+    const char *at; /* FILE:LINE of the server, for messages */
+    struct tls_pair *pairs;
+    unsigned pair_n;  /* 0: ssl_reject_handshake alone */
+    uint8_t versions; /* bits: 1 TLS 1.2, 2 TLS 1.3; never 0 */
+    bool prefer_server_ciphers;
+    bool reject;         /* ssl_reject_handshake */
+    const char *ciphers; /* OpenSSL's list, of TLS 1.2; NULL: the default */
+    const char *groups;  /* ssl_ecdh_curve; NULL: auto */
+    const uint8_t *alpn; /* the protocols, each behind its length byte; NULL: none */
+    unsigned alpn_n;     /* bytes */
+    struct tls_command *commands;
+    unsigned command_n;
+    enum tls_verify verify;
+    unsigned verify_depth;
+    uint32_t client_ca, trusted, crl; /* files; TLS_NO_FILE */
+    uint32_t dhparam, passwords;      /* files; TLS_NO_FILE */
+    bool tickets;
+    uint32_t *ticket_keys;      /* files, the first of which encrypts */
+    unsigned ticket_key_n;      /* 0: keys are made, and change */
+    uint32_t session_timeout;   /* seconds */
+    uint64_t handshake_timeout; /* ms */
+};
+
+#define TLS_VERSION_1_2 1
+#define TLS_VERSION_1_3 2
+
+/* All profiles and files of a configuration. */
+struct tls_profiles {
+    struct tls_profile *list;
+    unsigned n;
+    struct tls_file *files;
+    unsigned file_n;
+};
