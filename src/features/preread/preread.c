@@ -5,13 +5,13 @@
 #include "features/preread/preread.h"
 
 #include "features/features.h"
-#include "features/preread/client_hello.h"
 #include "session/record.h"
 #include "session/session.h"
 #include "session/timeouts.h"
 #include "session/use.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
+#include "tls/hello.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@
 struct preread_part {
     struct session_part part; /* the first member */
     uint64_t since;           /* monotonic ms: when the phase began */
-    struct client_hello hello;
+    struct tls_hello hello;
     bool has_bytes; /* some have come */
     /* what the message says, as text */
     const char *name, *protocols;
@@ -72,8 +72,8 @@ static void restore_ops(struct fb_conn *conn)
 /* ---- What is found ---- */
 
 /* Keeps a part of the message; NULL without memory, and then the connection has failed. */
-static char *keep_part(struct fb_conn *conn, fb_bytes in, struct client_hello_part part,
-    void (*copy)(fb_bytes in, struct client_hello_part part, uint8_t *out))
+static char *keep_part(struct fb_conn *conn, fb_bytes in, struct tls_hello_part part,
+    void (*copy)(fb_bytes in, struct tls_hello_part part, uint8_t *out))
 {
     char *text = session_keep(conn, part.n);
 
@@ -87,14 +87,14 @@ static char *keep_part(struct fb_conn *conn, fb_bytes in, struct client_hello_pa
 /* Keeps the values known from the message. */
 static void keep_parts(struct fb_conn *conn, struct preread_part *preread, fb_bytes in)
 {
-    const struct client_hello *hello = &preread->hello;
+    const struct tls_hello *hello = &preread->hello;
 
     if (hello->name.n > 0 && preread->name == NULL) {
-        preread->name = keep_part(conn, in, hello->name, client_hello_copy);
+        preread->name = keep_part(conn, in, hello->name, tls_hello_copy);
         preread->name_n = preread->name != NULL ? hello->name.n : 0;
     }
     if (hello->protocols.n > preread->protocols_n + 1) {
-        preread->protocols = keep_part(conn, in, hello->protocols, client_hello_list);
+        preread->protocols = keep_part(conn, in, hello->protocols, tls_hello_list);
         preread->protocols_n = preread->protocols != NULL ? hello->protocols.n - 1 : 0;
     }
 }
@@ -116,14 +116,14 @@ static size_t preread_data(struct fb_conn *conn, fb_bytes in)
     size_t most = (size_t)preread_values_of(conn)->buffer_size;
     struct preread_part *preread = preread_of(conn);
     fb_bytes seen = { in.p, in.n < most ? in.n : most };
-    enum client_hello_status status = client_hello_parse(&preread->hello, seen);
+    enum tls_hello_status status = tls_hello_parse(&preread->hello, seen);
 
     assert(in.n > 0 && most > 0);
     conn->received = 0;
     preread->has_bytes = true;
-    if (status != CLIENT_HELLO_NONE)
+    if (status != TLS_HELLO_NONE)
         keep_parts(conn, preread, seen);
-    if (status == CLIENT_HELLO_MORE) {
+    if (status == TLS_HELLO_MORE) {
         if (in.n < most)
             return conn_is_active(conn) ? 0 : in.n;
         conn_log(conn, LEVEL_ERROR, 0, "preread buffer full");
@@ -132,7 +132,7 @@ static size_t preread_data(struct fb_conn *conn, fb_bytes in)
         return in.n;
     }
     conn_debug(conn, "preread %zu bytes: %s", in.n,
-        status == CLIENT_HELLO_WHOLE ? "a ClientHello" : "no ClientHello");
+        status == TLS_HELLO_WHOLE ? "a ClientHello" : "no ClientHello");
     if (!conn_is_active(conn) || !end_phase(conn)) /* input of an ended session is dropped */
         return in.n;
     conn_offer_again(conn);
@@ -195,7 +195,7 @@ static const struct preread_part *hello_of(const struct fb_conn *conn)
 {
     const struct preread_part *preread = preread_of(conn);
 
-    if (preread == NULL || !preread->has_bytes || preread->hello.status == CLIENT_HELLO_NONE)
+    if (preread == NULL || !preread->has_bytes || preread->hello.status == TLS_HELLO_NONE)
         return NULL;
     return preread;
 }
@@ -207,7 +207,7 @@ static int get_protocol(struct fb_conn *conn, const struct variable *variable, s
 
     (void)variable;
     if (preread != NULL) {
-        text = client_hello_version(preread->hello.version);
+        text = tls_hello_version(preread->hello.version);
         *value = value_found(text, strlen(text));
     }
     return 0;
