@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The layout of the messages, written and read by copies of structs without padding. Lengths are
+ * not trusted: they have to add up to the packet, and fields that a kind does not use are 0. */
+#include "tls/message.h"
+
+#include "tls/record.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct request_wire {
+    uint32_t kind, number, role, profile;
+};
+
+struct part_wire {
+    uint32_t number, more, step, used;
+    uint32_t out_n, session_n, peer_n, text_n;
+};
+
+_Static_assert(sizeof(struct request_wire) + TLS_FEED_MOST == TLS_REQUEST_MOST, "header");
+_Static_assert(
+    sizeof(struct part_wire) + TLS_PART_MOST + sizeof(struct tls_session) + TLS_PEER_MOST ==
+        TLS_PART_SIZE_MOST,
+    "header");
+_Static_assert(TLS_HANDSHAKES_MOST <= 1u << TLS_PLACE_BITS, "places");
+
+/* Whether a number has a place and a generation. */
+static bool is_handshake_number(uint32_t number)
+{
+    return number >> TLS_PLACE_BITS != 0 && TLS_PLACE(number) < TLS_HANDSHAKES_MOST;
+}
+
+size_t tls_message_write_request(const struct tls_request *request, uint8_t *p)
+{
+    bool begins = request->kind == TLS_BEGIN;
+    struct request_wire wire = {
+        .kind = request->kind,
+        .number = request->number,
+        .role = begins ? request->start.role : 0,
+        .profile = begins ? request->start.profile : 0,
+    };
+
+    assert(request->kind >= TLS_BEGIN && request->kind <= TLS_CANCEL);
+    assert(is_handshake_number(request->number));
+    assert(request->in.n <= TLS_FEED_MOST);
+    assert(request->kind != TLS_CANCEL || request->in.n == 0);
+    memcpy(p, &wire, sizeof(wire));
+    if (request->in.n > 0)
+        memcpy(p + sizeof(wire), request->in.p, request->in.n);
+    return sizeof(wire) + request->in.n;
+}
+
+int tls_message_read_request(struct tls_request *request, const uint8_t *p, size_t n)
+{
+    struct request_wire wire;
+
+    if (n < sizeof(wire) || n > TLS_REQUEST_MOST)
+        return -1;
+    memcpy(&wire, p, sizeof(wire));
+    if (wire.kind < TLS_BEGIN || wire.kind > TLS_CANCEL || !is_handshake_number(wire.number))
+        return -1;
+    if (wire.kind == TLS_BEGIN ? wire.role > TLS_CLIENT : (wire.role | wire.profile) != 0)
+        return -1;
+    if (wire.kind == TLS_CANCEL && n > sizeof(wire))
+        return -1;
+    *request = (struct tls_request) {
+        .kind = (enum tls_request_kind)wire.kind,
+        .number = wire.number,
+        .start = { (enum tls_role)wire.role, wire.profile },
+        .in = { p + sizeof(wire), n - sizeof(wire) },
+    };
+    return 0;
+}
+
+static void copy_keys(struct tls_keys *to, const struct tls_keys *from)
+{
+    to->sequence = from->sequence;
+    memcpy(to->secret, from->secret, sizeof(to->secret));
+    memcpy(to->key, from->key, sizeof(to->key));
+    memcpy(to->iv, from->iv, sizeof(to->iv));
+}
+
+/* Copies the fields alone, to zeroed memory: neither padding nor bytes behind a length are sent. */
+static void copy_session(struct tls_session *to, const struct tls_session *from)
+{
+    assert(from->session_id_n <= sizeof(from->session_id));
+    assert(from->alpn_n <= sizeof(from->alpn) && from->name_n <= sizeof(from->name));
+    memset(to, 0, sizeof(*to));
+    to->version = from->version;
+    to->suite = from->suite;
+    to->group = from->group;
+    to->resumed = from->resumed;
+    to->verify = from->verify;
+    to->verify_code = from->verify_code;
+    copy_keys(&to->in, &from->in);
+    copy_keys(&to->out, &from->out);
+    to->plain_most = from->plain_most;
+    to->session_id_n = from->session_id_n;
+    to->alpn_n = from->alpn_n;
+    to->name_n = from->name_n;
+    memcpy(to->session_id, from->session_id, from->session_id_n);
+    memcpy(to->alpn, from->alpn, from->alpn_n);
+    memcpy(to->name, from->name, from->name_n);
+}
+
+/* Whether every field of a session is in range; the suite is checked by its user. */
+static bool check_session(const struct tls_session *session)
+{
+    return (session->version == TLS_1_2 || session->version == TLS_1_3) && session->resumed <= 1 &&
+           session->verify <= TLS_VERIFY_FAILED && session->plain_most > 0 &&
+           session->plain_most <= TLS_PLAIN_MOST &&
+           session->session_id_n <= sizeof(session->session_id) &&
+           memchr(session->name, '\0', session->name_n) == NULL;
+}
+
+/* Copies a text for a line of a log; returns the length. */
+static size_t copy_failure(uint8_t *to, const char *text)
+{
+    size_t n = strnlen(text, TLS_TEXT - 1);
+
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)text[i] < ' ' || text[i] == 0x7f ? ' ' : (uint8_t)text[i];
+    return n;
+}
+
+static bool is_failure_text(const uint8_t *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text[i] < ' ' || text[i] == 0x7f)
+            return false;
+    return n < TLS_TEXT;
+}
+
+size_t tls_message_write_part(
+    uint32_t number, enum tls_step step, const struct tls_reply *reply, size_t from, uint8_t *p)
+{
+    size_t left = reply->out_n - from, n = sizeof(struct part_wire);
+    struct part_wire wire = { .number = number };
+
+    assert(is_handshake_number(number) && step <= TLS_FAILED);
+    assert(from <= reply->out_n && reply->out_n <= TLS_FLIGHT_MOST);
+    assert(reply->used <= TLS_FEED_MOST && reply->peer_n <= TLS_PEER_MOST);
+    wire.more = left > TLS_PART_MOST;
+    wire.out_n = wire.more ? TLS_PART_MOST : (uint32_t)left;
+    if (wire.out_n > 0)
+        memcpy(p + n, reply->out + from, wire.out_n);
+    n += wire.out_n;
+    if (!wire.more) {
+        wire.step = step;
+        wire.used = (uint32_t)reply->used;
+    }
+    if (wire.step == TLS_DONE) {
+        struct tls_session session;
+
+        copy_session(&session, &reply->session);
+        memcpy(p + n, &session, sizeof(session));
+        explicit_bzero(&session, sizeof(session));
+        wire.session_n = sizeof(session);
+        wire.peer_n = (uint32_t)reply->peer_n;
+        n += wire.session_n;
+        if (wire.peer_n > 0)
+            memcpy(p + n, reply->peer, wire.peer_n);
+        n += wire.peer_n;
+    } else if (wire.step == TLS_FAILED) {
+        wire.text_n = (uint32_t)copy_failure(p + n, reply->text);
+        n += wire.text_n;
+    }
+    memcpy(p, &wire, sizeof(wire));
+    return n;
+}
+
+/* Whether the header is in range by itself, and its lengths add up to n bytes. */
+static bool check_part(const struct part_wire *wire, size_t n)
+{
+    if (!is_handshake_number(wire->number) || wire->more > 1 || wire->step > TLS_FAILED ||
+        wire->used > TLS_FEED_MOST || wire->out_n > TLS_PART_MOST)
+        return false;
+    if (wire->more == 1 && (wire->step | wire->used) != 0)
+        return false;
+    if (wire->more == 1 && wire->out_n != TLS_PART_MOST)
+        return false;
+    if (wire->session_n != (wire->step == TLS_DONE ? sizeof(struct tls_session) : 0) ||
+        wire->peer_n > (wire->step == TLS_DONE ? TLS_PEER_MOST : 0) ||
+        wire->text_n > (wire->step == TLS_FAILED ? TLS_TEXT - 1 : 0))
+        return false;
+    return n == (size_t)wire->out_n + wire->session_n + wire->peer_n + wire->text_n;
+}
+
+int tls_message_read_part(struct tls_part *part, const uint8_t *p, size_t n)
+{
+    struct part_wire wire;
+
+    if (n < sizeof(wire))
+        return -1;
+    memcpy(&wire, p, sizeof(wire));
+    p += sizeof(wire);
+    if (!check_part(&wire, n - sizeof(wire)))
+        return -1;
+    *part = (struct tls_part) {
+        .number = wire.number,
+        .more = wire.more == 1,
+        .step = (enum tls_step)wire.step,
+        .used = wire.used,
+        .out = { p, wire.out_n },
+    };
+    p += wire.out_n;
+    if (wire.step == TLS_DONE) {
+        memcpy(&part->session, p, sizeof(part->session));
+        part->peer = (fb_bytes) { p + sizeof(part->session), wire.peer_n };
+        return check_session(&part->session) ? 0 : -1;
+    }
+    if (!is_failure_text(p, wire.text_n))
+        return -1;
+    memcpy(part->text, p, wire.text_n);
+    return 0;
+}

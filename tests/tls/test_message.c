@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages between a worker and a keeper: round trips, and refusals of cut and changed messages. */
+#include "support/test.h"
+#include "tls/message.h"
+
+#include <string.h>
+
+#define NUMBER (7u << TLS_PLACE_BITS | 999)
+
+static uint8_t message[TLS_PART_SIZE_MOST + 1], flight[TLS_FLIGHT_MOST];
+
+static void put_word(size_t index, uint32_t value)
+{
+    memcpy(message + index * sizeof(value), &value, sizeof(value));
+}
+
+static uint32_t word_at(size_t index)
+{
+    uint32_t value;
+
+    memcpy(&value, message + index * sizeof(value), sizeof(value));
+    return value;
+}
+
+/* Words of the headers. */
+enum { REQUEST_KIND, REQUEST_NUMBER, REQUEST_ROLE, REQUEST_PROFILE };
+enum { PART_NUMBER, PART_MORE, PART_STEP, PART_USED, PART_OUT, PART_SESSION, PART_PEER, PART_TEXT };
+
+static size_t write_request(enum tls_request_kind kind, const char *in, struct tls_start start)
+{
+    const struct tls_request request = {
+        .kind = kind,
+        .number = NUMBER,
+        .start = start,
+        .in = { (const uint8_t *)in, strlen(in) },
+    };
+
+    return tls_message_write_request(&request, message);
+}
+
+START_TEST(a_request_comes_back_as_written)
+{
+    const enum tls_request_kind kind = (enum tls_request_kind)_i;
+    const char *in = kind == TLS_CANCEL ? "" : "bytes";
+    size_t n = write_request(kind, in, (struct tls_start) { TLS_CLIENT, 12345 });
+    struct tls_request request;
+
+    ck_assert_int_eq(tls_message_read_request(&request, message, n), 0);
+    ck_assert_int_eq(request.kind, kind);
+    ck_assert_uint_eq(request.number, NUMBER);
+    ck_assert_uint_eq(request.in.n, strlen(in));
+    ck_assert_mem_eq(request.in.p, in, strlen(in));
+    ck_assert_int_eq(request.start.role, kind == TLS_BEGIN ? TLS_CLIENT : TLS_SERVER);
+    ck_assert_uint_eq(request.start.profile, kind == TLS_BEGIN ? 12345 : 0);
+}
+END_TEST
+
+START_TEST(a_request_may_have_many_bytes_and_no_more)
+{
+    static uint8_t in[TLS_FEED_MOST];
+    const struct tls_request request = { TLS_FEED, NUMBER, .in = { in, sizeof(in) } };
+    struct tls_request read;
+    size_t n = tls_message_write_request(&request, message);
+
+    ck_assert_uint_eq(n, TLS_REQUEST_MOST);
+    ck_assert_int_eq(tls_message_read_request(&read, message, n), 0);
+    ck_assert_uint_eq(read.in.n, TLS_FEED_MOST);
+    ck_assert_int_eq(tls_message_read_request(&read, message, n + 1), -1);
+}
+END_TEST
+
+START_TEST(a_request_out_of_range_is_refused)
+{
+    static const struct {
+        enum tls_request_kind kind;
+        unsigned word;
+        uint32_t value;
+    } cases[] = {
+        { TLS_BEGIN, REQUEST_KIND, 0 },
+        { TLS_BEGIN, REQUEST_KIND, 4 },
+        { TLS_BEGIN, REQUEST_KIND, UINT32_MAX },
+        { TLS_BEGIN, REQUEST_NUMBER, 0 },
+        { TLS_BEGIN, REQUEST_NUMBER, 5 },
+        { TLS_BEGIN, REQUEST_NUMBER, 1u << TLS_PLACE_BITS | TLS_HANDSHAKES_MOST },
+        { TLS_BEGIN, REQUEST_ROLE, 2 },
+        { TLS_FEED, REQUEST_ROLE, 1 },
+        { TLS_FEED, REQUEST_PROFILE, 1 },
+        { TLS_CANCEL, REQUEST_PROFILE, 1 },
+    };
+    const char *in = cases[_i].kind == TLS_CANCEL ? "" : "bytes";
+    size_t n = write_request(cases[_i].kind, in, (struct tls_start) { TLS_SERVER, 0 });
+    struct tls_request request;
+
+    ck_assert_int_eq(tls_message_read_request(&request, message, n), 0);
+    put_word(cases[_i].word, cases[_i].value);
+    ck_assert_int_eq(tls_message_read_request(&request, message, n), -1);
+}
+END_TEST
+#define REQUEST_CASES 10
+
+START_TEST(a_cut_request_is_refused)
+{
+    size_t n = write_request(TLS_CANCEL, "", (struct tls_start) { TLS_SERVER, 0 });
+    struct tls_request request;
+
+    for (size_t i = 0; i < n; i++)
+        ck_assert_int_eq(tls_message_read_request(&request, message, i), -1);
+    message[n] = 'x';
+    ck_assert_int_eq(tls_message_read_request(&request, message, n + 1), -1);
+}
+END_TEST
+
+static struct tls_reply reply_of(size_t out_n)
+{
+    struct tls_reply reply = { .used = 11, .out = flight, .out_n = out_n };
+    struct tls_session *session = &reply.session;
+
+    for (size_t i = 0; i < out_n; i++)
+        flight[i] = (uint8_t)(i * 7);
+    memset(session, 0xee, sizeof(*session)); /* what is not a field must not be sent */
+    session->version = TLS_1_2;
+    session->suite = 0xc02b;
+    session->group = 29;
+    session->resumed = 1;
+    session->plain_most = 512;
+    session->verify = TLS_VERIFY_FAILED;
+    session->verify_code = -18;
+    session->in.sequence = 1;
+    session->out.sequence = 2;
+    session->session_id_n = 3;
+    session->alpn_n = 2;
+    session->name_n = 4;
+    memcpy(session->alpn, "h2", 2);
+    memcpy(session->name, "a.eu", 4);
+    reply.peer = (uint8_t *)"certificate";
+    reply.peer_n = 11;
+    strcpy(reply.text, "it\nfailed");
+    return reply;
+}
+
+START_TEST(a_reply_comes_back_as_written)
+{
+    const enum tls_step step = (enum tls_step)_i;
+    struct tls_reply reply = reply_of(100);
+    struct tls_part part;
+    size_t n = tls_message_write_part(NUMBER, step, &reply, 0, message);
+
+    ck_assert_int_eq(tls_message_read_part(&part, message, n), 0);
+    ck_assert_uint_eq(part.number, NUMBER);
+    ck_assert_int_eq(part.step, step);
+    ck_assert(!part.more);
+    ck_assert_uint_eq(part.used, 11);
+    ck_assert_uint_eq(part.out.n, 100);
+    ck_assert_mem_eq(part.out.p, flight, 100);
+    ck_assert_str_eq(part.text, step == TLS_FAILED ? "it failed" : "");
+    ck_assert_uint_eq(part.peer.n, step == TLS_DONE ? 11 : 0);
+    if (step != TLS_DONE)
+        return;
+    ck_assert_mem_eq(part.peer.p, "certificate", 11);
+    ck_assert_uint_eq(part.session.version, TLS_1_2);
+    ck_assert_uint_eq(part.session.suite, 0xc02b);
+    ck_assert_uint_eq(part.session.group, 29);
+    ck_assert_uint_eq(part.session.resumed, 1);
+    ck_assert_uint_eq(part.session.plain_most, 512);
+    ck_assert_uint_eq(part.session.verify, TLS_VERIFY_FAILED);
+    ck_assert_int_eq(part.session.verify_code, -18);
+    ck_assert_uint_eq(part.session.in.sequence, 1);
+    ck_assert_uint_eq(part.session.out.sequence, 2);
+    ck_assert_mem_eq(part.session.in.secret, reply.session.in.secret, TLS_SECRET_MOST);
+    ck_assert_mem_eq(part.session.out.key, reply.session.out.key, CIPHER_KEY_MOST);
+    ck_assert_mem_eq(part.session.out.iv, reply.session.out.iv, CIPHER_NONCE);
+    ck_assert_uint_eq(part.session.session_id_n, 3);
+    ck_assert_mem_eq(part.session.alpn, "h2", 2);
+    ck_assert_mem_eq(part.session.name, "a.eu", 4);
+    /* bytes behind a length are not the sender's memory */
+    ck_assert_int_eq(part.session.alpn[2], 0);
+    ck_assert_int_eq(part.session.name[254], 0);
+    ck_assert_uint_eq(part.session.session_id[3], 0);
+}
+END_TEST
+
+START_TEST(padding_of_a_session_is_not_sent)
+{
+    struct tls_reply reply = reply_of(0);
+    struct tls_reply other = reply;
+    static uint8_t first[TLS_PART_SIZE_MOST];
+    size_t n = tls_message_write_part(NUMBER, TLS_DONE, &reply, 0, message);
+
+    memcpy(first, message, n);
+    memset(&other.session, 0x11, sizeof(other.session));
+    other.session.in = reply.session.in;
+    other.session.out = reply.session.out;
+    other.session.version = reply.session.version;
+    other.session.suite = reply.session.suite;
+    other.session.group = reply.session.group;
+    other.session.resumed = reply.session.resumed;
+    other.session.plain_most = reply.session.plain_most;
+    other.session.verify = reply.session.verify;
+    other.session.verify_code = reply.session.verify_code;
+    other.session.session_id_n = other.session.alpn_n = other.session.name_n = 0;
+    reply.session.session_id_n = reply.session.alpn_n = reply.session.name_n = 0;
+    n = tls_message_write_part(NUMBER, TLS_DONE, &reply, 0, first);
+    ck_assert_uint_eq(tls_message_write_part(NUMBER, TLS_DONE, &other, 0, message), n);
+    ck_assert_mem_eq(message, first, n);
+}
+END_TEST
+
+START_TEST(a_long_flight_goes_in_parts)
+{
+    struct tls_reply reply = reply_of(2 * TLS_PART_MOST + 1);
+    size_t from = 0;
+    struct tls_part part;
+
+    for (unsigned parts = 1;; parts++) {
+        size_t n = tls_message_write_part(NUMBER, TLS_DONE, &reply, from, message);
+
+        ck_assert_uint_le(n, TLS_PART_SIZE_MOST);
+        ck_assert_int_eq(tls_message_read_part(&part, message, n), 0);
+        ck_assert_mem_eq(part.out.p, flight + from, part.out.n);
+        from += part.out.n;
+        if (!part.more) {
+            ck_assert_uint_eq(parts, 3);
+            break;
+        }
+        ck_assert_int_eq(part.step, TLS_MORE);
+    }
+    ck_assert_uint_eq(from, reply.out_n);
+    ck_assert_int_eq(part.step, TLS_DONE);
+    ck_assert_uint_eq(part.session.version, TLS_1_2);
+}
+END_TEST
+
+START_TEST(a_cut_or_longer_part_is_refused)
+{
+    struct tls_reply reply = reply_of(10);
+    size_t n = tls_message_write_part(NUMBER, (enum tls_step)_i, &reply, 0, message);
+    struct tls_part part;
+
+    for (size_t i = 0; i < n; i++)
+        ck_assert_int_eq(tls_message_read_part(&part, message, i), -1);
+    ck_assert_int_eq(tls_message_read_part(&part, message, n), 0);
+    ck_assert_int_eq(tls_message_read_part(&part, message, n + 1), -1);
+}
+END_TEST
+
+START_TEST(a_part_out_of_range_is_refused)
+{
+    static const struct {
+        enum tls_step step;
+        unsigned word;
+        uint32_t value;
+    } cases[] = {
+        { TLS_MORE, PART_NUMBER, 0 },
+        { TLS_MORE, PART_NUMBER, 1u << TLS_PLACE_BITS | TLS_HANDSHAKES_MOST },
+        { TLS_MORE, PART_MORE, 1 }, /* not a full part */
+        { TLS_MORE, PART_MORE, 2 },
+        { TLS_MORE, PART_STEP, 1 }, /* no session */
+        { TLS_DONE, PART_STEP, 0 }, /* a session */
+        { TLS_MORE, PART_STEP, 3 },
+        { TLS_MORE, PART_USED, TLS_FEED_MOST + 1 },
+        { TLS_MORE, PART_OUT, 11 },
+        { TLS_MORE, PART_OUT, UINT32_MAX },
+        { TLS_DONE, PART_SESSION, 0 },
+        { TLS_DONE, PART_PEER, TLS_PEER_MOST + 1 },
+        { TLS_DONE, PART_PEER, UINT32_MAX },
+        { TLS_FAILED, PART_TEXT, TLS_TEXT },
+    };
+    struct tls_reply reply = reply_of(10);
+    size_t n = tls_message_write_part(NUMBER, cases[_i].step, &reply, 0, message);
+    struct tls_part part;
+
+    ck_assert_int_eq(tls_message_read_part(&part, message, n), 0);
+    put_word(cases[_i].word, cases[_i].value);
+    ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
+}
+END_TEST
+#define PART_CASES 14
+
+/* Changes a field of the session that lies in the message. */
+START_TEST(a_session_out_of_range_is_refused)
+{
+    struct tls_reply reply = reply_of(10);
+    size_t n = tls_message_write_part(NUMBER, TLS_DONE, &reply, 0, message);
+    struct tls_session session;
+    struct tls_part part;
+
+    memcpy(&session, message + 32 + 10, sizeof(session));
+    switch (_i) {
+    case 0:
+        session.version = 0x0302;
+        break;
+    case 1:
+        session.resumed = 2;
+        break;
+    case 2:
+        session.verify = TLS_VERIFY_FAILED + 1;
+        break;
+    case 3:
+        session.session_id_n = 33;
+        break;
+    default:
+        session.name[1] = '\0';
+    }
+    memcpy(message + 32 + 10, &session, sizeof(session));
+    ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
+}
+END_TEST
+
+START_TEST(a_text_without_an_end_or_with_controls_is_refused)
+{
+    struct tls_reply reply = reply_of(0);
+    struct tls_part part;
+    size_t n;
+
+    memset(reply.text, 'x', sizeof(reply.text) - 1);
+    reply.text[sizeof(reply.text) - 1] = '\0';
+    n = tls_message_write_part(NUMBER, TLS_FAILED, &reply, 0, message);
+    ck_assert_uint_eq(word_at(PART_TEXT), TLS_TEXT - 1);
+    ck_assert_int_eq(tls_message_read_part(&part, message, n), 0);
+    ck_assert_uint_eq(strlen(part.text), TLS_TEXT - 1);
+    message[32] = '\n';
+    ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
+    message[32] = '\0';
+    ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, a_request_comes_back_as_written, TLS_BEGIN, TLS_CANCEL + 1);
+    tcase_add_test(tcase, a_request_may_have_many_bytes_and_no_more);
+    tcase_add_loop_test(tcase, a_request_out_of_range_is_refused, 0, REQUEST_CASES);
+    tcase_add_test(tcase, a_cut_request_is_refused);
+    tcase_add_loop_test(tcase, a_reply_comes_back_as_written, TLS_MORE, TLS_FAILED + 1);
+    tcase_add_test(tcase, padding_of_a_session_is_not_sent);
+    tcase_add_test(tcase, a_long_flight_goes_in_parts);
+    tcase_add_loop_test(tcase, a_cut_or_longer_part_is_refused, TLS_MORE, TLS_FAILED + 1);
+    tcase_add_loop_test(tcase, a_part_out_of_range_is_refused, 0, PART_CASES);
+    tcase_add_loop_test(tcase, a_session_out_of_range_is_refused, 0, 5);
+    tcase_add_test(tcase, a_text_without_an_end_or_with_controls_is_refused);
+}
+
+TEST_MAIN("message", add_tests)
