@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The commands of ssl_conf_command, by OpenSSL's SSL_CONF. Commands that read files, or that would
+ * let a session do what records cannot, are refused by name. */
+#pragma once
+
+#include "keeper/libssl.h"
+#include "tls/profile.h"
+
+/* Runs the profile's commands on the context; -1 after an emerg line about each refused one. */
+int commands_run(
+    const struct libssl *lib, SSL_CTX *ctx, const struct tls_profile *profile, struct log *log);

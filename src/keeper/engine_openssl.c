@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The engine of OpenSSL: a context of libssl for each profile, and handshakes of servers with them.
+ *
+ * Responsible for the order of a start: the library, a test of it, the files. Never keeps a parsed
+ * file beside the contexts, and never a session behind its handshake: clients resume by tickets. */
+#include "base/check.h"
+#include "keeper/contexts.h"
+#include "keeper/engine.h"
+#include "keeper/handshake.h"
+#include "keeper/reason.h"
+#include "keeper/self_test.h"
+
+#include <stdlib.h>
+
+#define ENGINE_KIND KIND('e', 'n', 'g', 'i')
+
+struct tls_engine {
+    unsigned kind;
+    struct libssl lib;
+    struct handshakes shared;
+    struct ticket_ring ring;
+    void *own_tickets; /* the ring's memory, unless given; or NULL */
+    struct contexts contexts;
+};
+
+static void destroy_openssl(struct tls_engine *engine)
+{
+    CHECK_KIND(engine, ENGINE_KIND);
+    contexts_destroy(&engine->contexts);
+    handshakes_done(&engine->shared);
+    if (engine->own_tickets != NULL)
+        OPENSSL_cleanse(engine->own_tickets, TLS_TICKETS_SIZE);
+    free(engine->own_tickets);
+    engine->kind = 0;
+    free(engine);
+}
+
+static int load_library(struct tls_engine *engine, struct log *log)
+{
+    char text[LIBSSL_TEXT], reasons[REASON_TEXT];
+
+    if (libssl_load(&engine->lib, text) < 0) {
+        log_write(log, LEVEL_EMERG, 0, "cannot load OpenSSL: %s", text);
+        return -1;
+    }
+    if (handshakes_init(&engine->shared, &engine->lib) == 0)
+        return self_test_run(&engine->shared, &engine->ring, log);
+    log_write(log, LEVEL_EMERG, 0, "%s", reason_take(reasons, sizeof(reasons), "EVP_KDF_fetch()"));
+    return -1;
+}
+
+/* A key of the ring encrypts for the longest time in which a session can be resumed. */
+static int open_ring(struct tls_engine *engine, struct tls_files *files, struct log *log)
+{
+    const struct tls_profiles *profiles = files->profiles;
+    void *memory = files->tickets;
+    uint32_t longest = 1;
+
+    for (unsigned i = 0; i < profiles->n; i++)
+        if (profiles->list[i].session_timeout > longest)
+            longest = profiles->list[i].session_timeout;
+    if (memory == NULL)
+        memory = engine->own_tickets = calloc(1, TLS_TICKETS_SIZE);
+    if (memory == NULL) {
+        log_write(log, LEVEL_EMERG, 0, "no memory for the keys of tickets");
+        return -1;
+    }
+    ticket_ring_init(&engine->ring, memory, UINT64_C(1000) * longest);
+    return 0;
+}
+
+static struct tls_engine *create_openssl(struct tls_files *files, struct log *log)
+{
+    struct tls_engine *engine = calloc(1, sizeof(*engine));
+
+    if (engine == NULL) {
+        log_write(log, LEVEL_EMERG, 0, "no memory for the engine of OpenSSL");
+        return NULL;
+    }
+    engine->kind = ENGINE_KIND;
+    if (open_ring(engine, files, log) == 0 && load_library(engine, log) == 0 &&
+        contexts_create(&engine->contexts, &engine->lib, files, &engine->ring, log) == 0)
+        return engine;
+    destroy_openssl(engine);
+    return NULL;
+}
+
+static void refresh_openssl(struct tls_engine *engine, struct log *log)
+{
+    CHECK_KIND(engine, ENGINE_KIND);
+    contexts_refresh(&engine->contexts, log);
+}
+
+static void remind_openssl(struct tls_engine *engine, struct log *log)
+{
+    CHECK_KIND(engine, ENGINE_KIND);
+    contexts_remind(&engine->contexts, log);
+}
+
+/* Role and profile come from another process, and are checked. */
+static struct tls_handshake *begin_openssl(struct tls_engine *engine, const struct tls_start *start)
+{
+    CHECK_KIND(engine, ENGINE_KIND);
+    if (start->role != TLS_SERVER)
+        return handshake_refuse("handshakes with servers are not possible yet");
+    if (start->profile >= engine->contexts.n)
+        return handshake_refuse("the handshake is for a server that is not configured");
+    return handshake_begin(&engine->shared, &engine->contexts.list[start->profile]);
+}
+
+const struct tls_engine_ops engine_openssl = {
+    .name = "openssl",
+    .create = create_openssl,
+    .destroy = destroy_openssl,
+    .refresh = refresh_openssl,
+    .remind = remind_openssl,
+    .begin = begin_openssl,
+    .feed = handshake_feed,
+    .end = handshake_end,
+};

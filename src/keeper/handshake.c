@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One handshake of libssl, in memory: see handshake.h. */
+#include "keeper/handshake.h"
+
+#include "keeper/extract.h"
+#include "keeper/reason.h"
+
+#include <assert.h>
+#include <openssl/err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum handshake_phase { HANDSHAKE_RUNS, HANDSHAKE_REFUSED, HANDSHAKE_OVER };
+
+struct tls_handshake {
+    enum handshake_phase phase;
+    const char *refusal; /* HANDSHAKE_REFUSED: why */
+    struct handshakes *shared;
+    SSL *ssl;
+    size_t taken; /* bytes of the peer, in all */
+    /* within a call of feed(); NULL outside */
+    struct tls_reply *reply;
+    fb_bytes in;
+    struct extract extract;
+};
+
+/* libssl reads the header of a record, and then as many bytes as the header says. */
+static int read_peer_bytes(BIO *bio, char *to, int n)
+{
+    struct tls_handshake *handshake = BIO_get_data(bio);
+    struct tls_reply *reply = handshake->reply;
+    size_t left;
+
+    assert(reply != NULL && reply->used <= handshake->in.n && n >= 0);
+    left = handshake->in.n - reply->used;
+    BIO_clear_retry_flags(bio);
+    if (left == 0) {
+        BIO_set_retry_read(bio);
+        return -1;
+    }
+    left = left < (size_t)n ? left : (size_t)n;
+    memcpy(to, handshake->in.p + reply->used, left);
+    reply->used += left;
+    return (int)left;
+}
+
+static int write_peer_bytes(BIO *bio, const char *from, int n)
+{
+    struct tls_handshake *handshake = BIO_get_data(bio);
+    struct tls_reply *reply = handshake->reply;
+
+    assert(reply != NULL && reply->out_n <= reply->out_most && n >= 0);
+    BIO_clear_retry_flags(bio);
+    if ((size_t)n > reply->out_most - reply->out_n)
+        return -1;
+    memcpy(reply->out + reply->out_n, from, (size_t)n);
+    reply->out_n += (size_t)n;
+    return n;
+}
+
+static long control_bio(BIO *bio, int call, long number, void *data)
+{
+    (void)bio;
+    (void)number;
+    (void)data;
+    return call == BIO_CTRL_FLUSH || call == BIO_CTRL_PUSH || call == BIO_CTRL_POP;
+}
+
+static int init_bio(BIO *bio)
+{
+    BIO_set_init(bio, 1);
+    return 1;
+}
+
+int handshakes_init(struct handshakes *handshakes, const struct libssl *lib)
+{
+    *handshakes = (struct handshakes) {
+        .lib = lib,
+        .bio = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "handshake"),
+        .prf = EVP_KDF_fetch(NULL, "TLS1-PRF", NULL),
+    };
+    return handshakes->bio != NULL && handshakes->prf != NULL &&
+                   BIO_meth_set_read(handshakes->bio, read_peer_bytes) == 1 &&
+                   BIO_meth_set_write(handshakes->bio, write_peer_bytes) == 1 &&
+                   BIO_meth_set_ctrl(handshakes->bio, control_bio) == 1 &&
+                   BIO_meth_set_create(handshakes->bio, init_bio) == 1
+               ? 0
+               : -1;
+}
+
+void handshakes_done(struct handshakes *handshakes)
+{
+    BIO_meth_free(handshakes->bio);
+    EVP_KDF_free(handshakes->prf);
+    *handshakes = (struct handshakes) { 0 };
+}
+
+struct tls_handshake *handshake_begin(struct handshakes *handshakes, const struct context *context)
+{
+    const struct libssl *lib = handshakes->lib;
+    struct tls_handshake *handshake = calloc(1, sizeof(*handshake));
+    BIO *bio;
+
+    if (handshake == NULL)
+        return NULL;
+    ERR_clear_error();
+    handshake->phase = HANDSHAKE_RUNS;
+    handshake->shared = handshakes;
+    handshake->ssl = lib->SSL_new(context->ctx);
+    bio = BIO_new(handshakes->bio);
+    if (handshake->ssl == NULL || bio == NULL) {
+        BIO_free(bio);
+        handshake_end(handshake);
+        return NULL;
+    }
+    BIO_set_data(bio, handshake);
+    lib->SSL_set_bio(handshake->ssl, bio, bio);
+    lib->SSL_set_accept_state(handshake->ssl);
+    handshake->extract.tickets = &context->tickets;
+    extract_attach(lib, handshake->ssl, &handshake->extract);
+    return handshake;
+}
+
+struct tls_handshake *handshake_refuse(const char *text)
+{
+    struct tls_handshake *handshake = calloc(1, sizeof(*handshake));
+
+    if (handshake == NULL)
+        return NULL;
+    handshake->phase = HANDSHAKE_REFUSED;
+    handshake->refusal = text;
+    return handshake;
+}
+
+static enum tls_step fail_step(struct tls_handshake *handshake, const char *text)
+{
+    handshake->phase = HANDSHAKE_OVER;
+    snprintf(handshake->reply->text, TLS_TEXT, "%s", text);
+    handshake->reply->used = handshake->in.n;
+    return TLS_FAILED;
+}
+
+/* The certificate of the peer, where there is one that is not too long. */
+static void copy_peer(const struct libssl *lib, SSL *ssl, struct tls_reply *reply)
+{
+    X509 *peer = lib->SSL_get0_peer_certificate(ssl);
+    unsigned char *to = reply->peer;
+    int n = peer != NULL ? i2d_X509(peer, NULL) : 0;
+
+    if (n > 0 && n <= TLS_PEER_MOST)
+        reply->peer_n = (size_t)i2d_X509(peer, &to);
+}
+
+static enum tls_step finish_handshake(struct tls_handshake *handshake)
+{
+    const struct libssl *lib = handshake->shared->lib;
+    struct tls_reply *reply = handshake->reply;
+    const char *lack = extract_session(
+        lib, handshake->ssl, &handshake->extract, handshake->shared->prf, &reply->session);
+
+    if (lack != NULL) {
+        OPENSSL_cleanse(&reply->session, sizeof(reply->session));
+        return fail_step(handshake, lack);
+    }
+    copy_peer(lib, handshake->ssl, reply);
+    if (reply->session.verify == TLS_VERIFY_FAILED)
+        snprintf(
+            reply->text, TLS_TEXT, "%s", X509_verify_cert_error_string(reply->session.verify_code));
+    handshake->phase = HANDSHAKE_OVER;
+    return TLS_DONE;
+}
+
+/* Lets libssl go as far as the bytes allow. */
+static enum tls_step advance_handshake(struct tls_handshake *handshake)
+{
+    const struct libssl *lib = handshake->shared->lib;
+    struct tls_reply *reply = handshake->reply;
+    char text[TLS_TEXT];
+    int status, error;
+
+    ERR_clear_error();
+    extract_begin_step(&handshake->extract, handshake->ssl);
+    status = lib->SSL_do_handshake(handshake->ssl);
+    extract_end_step(&handshake->extract, handshake->ssl);
+    handshake->taken += reply->used;
+    if (status == 1)
+        return finish_handshake(handshake);
+    error = lib->SSL_get_error(handshake->ssl, status);
+    if (error == SSL_ERROR_WANT_READ && handshake->taken <= TLS_HANDSHAKE_MOST)
+        return TLS_MORE;
+    if (error == SSL_ERROR_WANT_READ)
+        return fail_step(handshake, "the handshake is too long");
+    if (error == SSL_ERROR_SYSCALL && ERR_peek_error() == 0)
+        return fail_step(handshake, "the handshake has too much to send");
+    return fail_step(handshake, reason_take(text, sizeof(text), "SSL_do_handshake()"));
+}
+
+enum tls_step handshake_feed(struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply)
+{
+    enum tls_step step;
+
+    assert(handshake->phase != HANDSHAKE_OVER && handshake->reply == NULL);
+    reply->used = reply->out_n = reply->peer_n = 0;
+    reply->text[0] = '\0';
+    handshake->in = in;
+    handshake->reply = reply;
+    step = handshake->phase == HANDSHAKE_REFUSED ? fail_step(handshake, handshake->refusal)
+                                                 : advance_handshake(handshake);
+    assert(step == TLS_MORE ? reply->used == in.n : handshake->phase == HANDSHAKE_OVER);
+    handshake->reply = NULL;
+    handshake->in = (fb_bytes) { 0 };
+    return step;
+}
+
+void handshake_end(struct tls_handshake *handshake)
+{
+    assert(handshake->reply == NULL);
+    if (handshake->ssl != NULL) {
+        const struct libssl *lib = handshake->shared->lib;
+
+        /* libssl takes a session for broken, and not to be resumed, that has not been shut down */
+        lib->SSL_set_shutdown(handshake->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+        lib->SSL_free(handshake->ssl);
+    }
+    extract_wipe(&handshake->extract);
+    free(handshake);
+}

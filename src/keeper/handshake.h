@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One handshake of libssl, in memory: bytes in, bytes out, and at last the session.
+ *
+ * Responsible for giving libssl no byte behind the handshake, for the limits of bytes in and out,
+ * and for freeing all at any time. Never reads a file and never waits. */
+#pragma once
+
+#include "keeper/context.h"
+
+#include <openssl/bio.h>
+#include <openssl/kdf.h>
+
+/* What the handshakes of an engine share. */
+struct handshakes {
+    const struct libssl *lib;
+    BIO_METHOD *bio; /* reads and writes the memory of feed() */
+    EVP_KDF *prf;    /* TLS1-PRF */
+};
+
+/* Makes what is shared; -1 with OpenSSL's errors. */
+int handshakes_init(struct handshakes *handshakes, const struct libssl *lib);
+void handshakes_done(struct handshakes *handshakes);
+
+/* As the calls of struct tls_engine_ops in tls/engine.h. */
+struct tls_handshake *handshake_begin(struct handshakes *handshakes, const struct context *context);
+/* Begins a handshake that fails with the text, a constant. */
+struct tls_handshake *handshake_refuse(const char *text);
+enum tls_step handshake_feed(struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply);
+void handshake_end(struct tls_handshake *handshake);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The identity of a context among sessions: see session_context.h. */
+#include "keeper/session_context.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Begins the digest, and changes with what follows. */
+#define SESSION_LABEL "forkbeard session 1"
+
+void session_context_add(struct session_context *identity, const void *p, size_t n)
+{
+    const uint64_t length = n;
+
+    if (identity->digest == NULL ||
+        (EVP_DigestUpdate(identity->digest, &length, sizeof(length)) == 1 &&
+            EVP_DigestUpdate(identity->digest, p, n) == 1))
+        return;
+    EVP_MD_CTX_free(identity->digest);
+    identity->digest = NULL;
+}
+
+static void hash_text(struct session_context *identity, const char *text)
+{
+    session_context_add(identity, text, text != NULL ? strlen(text) + 1 : 0);
+}
+
+static void hash_number(struct session_context *identity, uint64_t number)
+{
+    session_context_add(identity, &number, sizeof(number));
+}
+
+void session_context_begin(struct session_context *identity, const struct tls_profile *profile,
+    const struct pem_files *files)
+{
+    identity->digest = EVP_MD_CTX_new();
+    if (identity->digest != NULL && EVP_DigestInit_ex(identity->digest, EVP_sha256(), NULL) != 1) {
+        EVP_MD_CTX_free(identity->digest);
+        identity->digest = NULL;
+    }
+    hash_text(identity, SESSION_LABEL);
+    hash_number(identity, profile->verify);
+    hash_number(identity, profile->verify_depth);
+    hash_text(identity, profile->ciphers);
+    hash_number(identity, profile->command_n);
+    for (unsigned i = 0; i < profile->command_n; i++) {
+        hash_text(identity, profile->commands[i].name);
+        hash_text(identity, profile->commands[i].value);
+    }
+    hash_number(identity, profile->pair_n);
+    for (unsigned i = 0; i < profile->pair_n; i++)
+        hash_text(identity, files->profiles->files[profile->pairs[i].certificate].path);
+}
+
+int session_context_set(
+    struct session_context *identity, const struct libssl *lib, SSL_CTX *ctx, struct log *log)
+{
+    uint8_t hash[SSL_MAX_SID_CTX_LENGTH];
+    unsigned n = 0;
+    bool set;
+
+    _Static_assert(sizeof(hash) == 32, "the size of SHA-256");
+    set = identity->digest != NULL && EVP_DigestFinal_ex(identity->digest, hash, &n) == 1 &&
+          lib->SSL_CTX_set_session_id_context(ctx, hash, n) == 1;
+    assert(!set || n == sizeof(hash));
+    EVP_MD_CTX_free(identity->digest);
+    identity->digest = NULL;
+    if (!set)
+        log_write(log, LEVEL_EMERG, 0, "the identity of sessions cannot be computed");
+    return set ? 0 : -1;
+}
