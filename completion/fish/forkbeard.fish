@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of forkbeard(8) for fish.
 
-set -l words status explain upstream upgrade
+set -l words status explain upstream upgrade certificate
 
 complete -c forkbeard -f
 complete -c forkbeard -s h -d 'Show a summary of the options'
@@ -22,11 +22,15 @@ complete -c forkbeard -l control -r -F -d 'Reach the daemon with this control so
 complete -c forkbeard -l json -d 'Show the status as JSON'
 complete -c forkbeard -l timeout -x -d 'Wait no longer for the reply'
 complete -c forkbeard -l wait -x -d 'Wait so long for the end of all master processes'
+complete -c forkbeard -l self-signed -d 'Make a certificate that is signed by its own key'
+complete -c forkbeard -l days -x -d 'Let the certificate expire after so many days'
+complete -c forkbeard -l out -x -a '(__fish_complete_directories)' -d 'Write key and certificate there'
 
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a status -d 'Show the status of the running daemon'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a explain -d 'Show the entry of a directive in the manual'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upstream -d 'Show the servers of upstreams, or change the state of one'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upgrade -d 'Show, complete or roll back an upgrade'
+complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a certificate -d 'Make a self-signed certificate'
 complete -c forkbeard -n '__fish_seen_subcommand_from explain' -a '(forkbeard explain)' -d directive
 complete -c forkbeard -n '__fish_seen_subcommand_from upgrade' -a 'status forward back'
 complete -c forkbeard -n '__fish_seen_subcommand_from upstream' -a 'up drain down auto'

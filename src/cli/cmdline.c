@@ -15,9 +15,20 @@
 #include <unistd.h>
 
 #define TIMEOUT_MAX_MS (24 * 3600 * 1000)
+#define DAYS_MAX 3650
 
 /* Options without a letter, as getopt_long() returns them. */
-enum { LONG_HELP = 256, LONG_VERSION, LONG_JSON, LONG_TIMEOUT, LONG_CONTROL, LONG_WAIT };
+enum {
+    LONG_HELP = 256,
+    LONG_VERSION,
+    LONG_JSON,
+    LONG_TIMEOUT,
+    LONG_CONTROL,
+    LONG_WAIT,
+    LONG_SELF_SIGNED,
+    LONG_DAYS,
+    LONG_OUT,
+};
 
 /* Joins directory and path, unless the path is absolute; NULL without memory. */
 static char *join_argument_path(const char *directory, const char *path)
@@ -44,17 +55,17 @@ static char *resolve_argument_path(const char *prefix, const char *path)
     return resolved;
 }
 
-/* Makes the prefix absolute. "." and "dir/" become "/here" and "/here/dir": a socket below has the
- * same name for all spellings. */
-static char *resolve_prefix(const char *prefix)
+/* Makes the path of a directory absolute. "." and "dir/" become "/here" and "/here/dir": a socket
+ * below has the same name for all spellings. */
+static char *resolve_directory(const char *path)
 {
     char *resolved;
     size_t n;
 
-    while (strncmp(prefix, "./", 2) == 0)
-        prefix += 2 + strspn(prefix + 2, "/");
-    resolved = *prefix == '\0' || strcmp(prefix, ".") == 0 ? getcwd(NULL, 0)
-                                                           : resolve_argument_path(NULL, prefix);
+    while (strncmp(path, "./", 2) == 0)
+        path += 2 + strspn(path + 2, "/");
+    resolved = *path == '\0' || strcmp(path, ".") == 0 ? getcwd(NULL, 0)
+                                                       : resolve_argument_path(NULL, path);
     if (resolved == NULL)
         return NULL;
     for (n = strlen(resolved); n > 1 && resolved[n - 1] == '/'; n--)
@@ -79,7 +90,7 @@ static int copy_start(struct cmdline *cmdline, const char *globals, struct log *
 static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char *conf,
     const char *error_log, struct log *log)
 {
-    char *base = prefix == NULL ? NULL : resolve_prefix(prefix);
+    char *base = prefix == NULL ? NULL : resolve_directory(prefix);
     struct cycle_options *cycle = &cmdline->cycle;
 
     cycle->prefix = base; /* NULL: the directory of the configuration */
@@ -145,6 +156,25 @@ static int check_time(struct cmdline *cmdline, bool wait, const char *time, stru
         "invalid option: \"%s %s\", expected a time from 1ms to 1d, as 30s",
         wait ? "--wait" : "--timeout", time);
     return -1;
+}
+
+static int check_days(struct cmdline *cmdline, const char *days, struct log *log)
+{
+    cmdline->options |= CMDLINE_DAYS;
+    if (number_parse(days, 1, DAYS_MAX, &cmdline->days) == NUMBER_OK)
+        return 0;
+    log_write(log, LEVEL_EMERG, 0, "invalid option: \"--days %s\", expected a number from 1 to %d",
+        days, DAYS_MAX);
+    return -1;
+}
+
+static int set_out(struct cmdline *cmdline, const char *directory, struct log *log)
+{
+    free((char *)cmdline->out);
+    cmdline->out = resolve_directory(directory);
+    if (cmdline->out == NULL)
+        log_write(log, LEVEL_EMERG, errno, "cannot make the path \"%s\" absolute", directory);
+    return cmdline->out != NULL ? 0 : -1;
 }
 
 /* Takes a path, "unix:PATH" as in the directive `control`, or without "unix:". */
@@ -232,13 +262,44 @@ static int check_words(struct cmdline *cmdline, char **words, struct log *log)
     return -1;
 }
 
+static int take_long_option(struct cmdline *cmdline, int option, const char *value, struct log *log)
+{
+    switch (option) {
+    case LONG_HELP:
+        cmdline->help = cmdline->gnu = true;
+        return 0;
+    case LONG_VERSION:
+        cmdline->version = cmdline->gnu = true;
+        return 0;
+    case LONG_JSON:
+        cmdline->options |= CMDLINE_JSON;
+        return 0;
+    case LONG_SELF_SIGNED:
+        cmdline->options |= CMDLINE_SELF_SIGNED;
+        return 0;
+    case LONG_DAYS:
+        return check_days(cmdline, value, log);
+    case LONG_OUT:
+        cmdline->options |= CMDLINE_OUT;
+        return set_out(cmdline, value, log);
+    case LONG_CONTROL:
+        cmdline->options |= CMDLINE_CONTROL;
+        return set_control_path(cmdline, value, log);
+    default:
+        return check_time(cmdline, option == LONG_WAIT, value, log);
+    }
+}
+
 int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *log)
 {
     static const struct option options[] = { { "help", no_argument, NULL, LONG_HELP },
         { "version", no_argument, NULL, LONG_VERSION }, { "json", no_argument, NULL, LONG_JSON },
         { "control", required_argument, NULL, LONG_CONTROL },
         { "timeout", required_argument, NULL, LONG_TIMEOUT },
-        { "wait", required_argument, NULL, LONG_WAIT }, { .name = NULL } };
+        { "wait", required_argument, NULL, LONG_WAIT },
+        { "self-signed", no_argument, NULL, LONG_SELF_SIGNED },
+        { "days", required_argument, NULL, LONG_DAYS },
+        { "out", required_argument, NULL, LONG_OUT }, { .name = NULL } };
     const char *values['z'] = { NULL }; /* arguments of -c, -e, -g and -p */
     int option;
 
@@ -275,30 +336,12 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
         case 'p':
             values[option] = optarg;
             break;
-        case LONG_HELP:
-            cmdline->help = cmdline->gnu = true;
-            break;
-        case LONG_VERSION:
-            cmdline->version = cmdline->gnu = true;
-            break;
-        case LONG_JSON:
-            cmdline->options |= CMDLINE_JSON;
-            break;
-        case LONG_TIMEOUT:
-        case LONG_WAIT:
-            if (check_time(cmdline, option == LONG_WAIT, optarg, log) == -1)
-                return -1;
-            break;
-        case LONG_CONTROL:
-            cmdline->options |= CMDLINE_CONTROL;
-            if (set_control_path(cmdline, optarg, log) == -1)
-                return -1;
-            break;
         case ':':
             log_write(log, LEVEL_EMERG, 0, "option \"%s\" requires an argument", argv[optind - 1]);
             return -1;
         default:
-            if (check_unknown(cmdline, optopt, argv[optind - 1], log) == -1)
+            if ((option >= LONG_HELP ? take_long_option(cmdline, option, optarg, log)
+                                     : check_unknown(cmdline, optopt, argv[optind - 1], log)) == -1)
                 return -1;
             break;
         }
@@ -311,6 +354,9 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
             "invalid option: \"--control\" reads no configuration: leave out -c, -e, -g and -p");
         return -1;
     }
+    if (cmdline->word != NULL && (cmdline->word->options & CMDLINE_OUT) != 0 &&
+        cmdline->out == NULL && set_out(cmdline, ".", log) == -1)
+        return -1;
     cmdline->cycle.testing = cmdline->test;
     if (copy_start(cmdline, values['g'], log) == -1)
         return -1;
@@ -328,6 +374,7 @@ void cmdline_done(struct cmdline *cmdline)
     free((char *)cycle->module_directory);
     free((char *)cycle->globals);
     free((char *)cmdline->control);
+    free((char *)cmdline->out);
     free((void *)cycle->environment);
     *cmdline = (struct cmdline) { .help = false };
 }

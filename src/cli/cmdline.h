@@ -16,6 +16,9 @@ enum cmdline_option {
     CMDLINE_TIMEOUT = 2,
     CMDLINE_CONTROL = 4, /* for commands to a daemon: its socket, or the options of a start */
     CMDLINE_WAIT = 8,
+    CMDLINE_SELF_SIGNED = 16,
+    CMDLINE_DAYS = 32,
+    CMDLINE_OUT = 64,
 };
 
 /* A command that is a word. Usage, help and errors derive from the rows. */
@@ -47,6 +50,8 @@ struct cmdline {
     int64_t timeout_ms;  /* --timeout; 0: the command's own */
     const char *control; /* --control: an absolute path; NULL: the configuration's */
     int64_t wait_ms;     /* --wait; 0: not given */
+    int64_t days;        /* --days; 0: not given */
+    const char *out;     /* --out: an absolute path, by default of the current directory */
     struct cycle_options cycle;
 };
 

@@ -3,11 +3,13 @@
  * value of an option is parsed here. */
 #include "cli/cmdline.h"
 
+#include "cli/certificate_command.h"
 #include "cli/command.h"
 #include "cli/explain.h"
 #include "cli/upgrade_command.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 
 #define COLUMN 14 /* the help's colon stands there */
@@ -30,6 +32,9 @@ static const char *const options[][2] = {
                         "no configuration" },
     { "--wait time", "with -s quit or stop: wait until all master processes have ended;\n"
                      "those that have not quit within this time are stopped" },
+    { "--self-signed", "make a certificate that is signed by its own key" },
+    { "--days number", "days until the certificate expires (default: 90)" },
+    { "--out directory", "write there (default: the current directory)" },
     { "-p prefix", "set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
                    "logs/error.log are below the prefix" },
     { "-e filename", "set error log file (default: " DEFAULT_ERROR_LOG_PATH ")" },
@@ -58,6 +63,13 @@ const struct cmdline_word cmdline_words[] = {
         .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
         .help = "show the upgrade that is under way, complete it, or take it back",
         .run = cli_upgrade },
+    { .name = "certificate",
+        .argument = "--self-signed name [name ...]",
+        .more = UINT_MAX,
+        .options = CMDLINE_SELF_SIGNED | CMDLINE_DAYS | CMDLINE_OUT,
+        .help = "make a key and a certificate for these DNS names and IP addresses,\n"
+                "as NAME.key and NAME.crt; existing files are left as they are",
+        .run = cli_certificate },
     { .name = NULL },
 };
 
@@ -70,6 +82,9 @@ static const struct {
     { CMDLINE_TIMEOUT, "--timeout", " [--timeout time]" },
     { CMDLINE_CONTROL, "--control", " [--control path | -c filename ...]" },
     { CMDLINE_WAIT, "--wait", " [--wait time]" },
+    { CMDLINE_SELF_SIGNED, "--self-signed", "" }, /* stands before the names */
+    { CMDLINE_DAYS, "--days", " [--days number]" },
+    { CMDLINE_OUT, "--out", " [--out directory]" },
 };
 
 #define SIGNAL_OPTIONS                                                                             \
