@@ -289,7 +289,7 @@ literal && $0 != ".Ed" {
     if (name == "Sh" || name == "Ss") {
         end_entry()
         section = arg[1]
-        among = section ~ /^(MAIN|EVENTS|STREAM|UPSTREAM|PROTOCOLS)$/
+        among = section ~ /^(MAIN|EVENTS|STREAM|TLS|UPSTREAM|PROTOCOLS)$/
         depth = 0
         next
     }

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/wait.h"
 #include "features/features.h"
+#include "keeper/engine.h"
 #include "master/start.h"
 #include "process/environment.h"
 #include "process/process_ops.h"
@@ -42,6 +43,7 @@ static int run_command(struct cmdline *cmdline, struct log *log, int argc, char 
 {
     cmdline->cycle.protocols = protocols_builtin;
     cmdline->cycle.features = features_all;
+    cmdline->cycle.engine = &engine_openssl;
     if (cmdline->help || cmdline->version)
         return show_help(cmdline);
     if (cmdline->test)

@@ -35,6 +35,11 @@ enum channel_message_kind {
     MESSAGE_REOPEN,          /* master: open again the logs that you have opened yourself */
     MESSAGE_NAMES,           /* helper: there are new addresses of names; master: the same */
     MESSAGE_TRIM,            /* master: end idle sessions, as you drain */
+    MESSAGE_LINK,            /* master: `fd` leads to the worker's keeper, or to its worker */
+    MESSAGE_LINK_LOST,       /* worker: the link of MESSAGE_LINK number `argument` has failed */
+    MESSAGE_FILE_WANTED,     /* keeper: open file number `argument` of the configuration */
+    MESSAGE_FILE,            /* master: `fd` is the wanted file, or -1, of the errno `argument` */
+    MESSAGE_FILES_CHANGED,   /* master: files of the configuration may have changed */
 };
 
 /* In the argument of MESSAGE_SIBLING_GONE: the rest is a serial (shm/slot.h) and no incarnation.
@@ -109,6 +114,10 @@ bool channel_end_try(struct channel_end *end, const struct channel_message *mess
 void channel_end_flush(struct channel_end *end);
 /* Whether a message of this kind waits. */
 bool channel_end_is_unsent(const struct channel_end *end, enum channel_message_kind kind);
+
+/* Takes back a received message's share of the rate: a request that waits for our reply is
+ * no flood. */
+void channel_end_forgive(struct channel_end *end);
 
 /* Receives and handles at most so many messages. CHANNEL_DONE: more may wait; CHANNEL_BROKEN: the
  * last has broken *rule. */

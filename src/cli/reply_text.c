@@ -163,21 +163,23 @@ static void show_worker(struct json_value generation, struct json_value worker, 
         snprintf(capacity, sizeof(capacity), "%" PRId64 "/%" PRId64, used,
             json_integer(json_member(generation, "worker_connections"), 0));
     write_reply(out, generation, "{number:10}  {state:-8}  ");
-    write_reply(out, worker, "{pid:8}  {slot:4}  {state:-9}  {connections:11}  ");
+    write_reply(out, worker, "{pid:8}  {slot:4}  {state:-13}  {connections:11}  ");
     fprintf(out, "%13s", capacity);
     write_reply(out, worker, "  {requests:12}  {uptime_ms|age:8}  {restarts:8}\n");
 }
 
 static void show_generations(struct json_value generations, FILE *out)
 {
-    struct json_value generation = { NULL, 0 }, worker = { NULL, 0 };
+    struct json_value generation = { NULL, 0 }, worker = { NULL, 0 }, keeper = { NULL, 0 };
 
-    fprintf(out, "\n%10s  %-8s  %8s  %4s  %-9s  %11s  %13s  %12s  %8s  %8s\n", "GENERATION",
+    fprintf(out, "\n%10s  %-8s  %8s  %4s  %-13s  %11s  %13s  %12s  %8s  %8s\n", "GENERATION",
         "STATE", "WORKER", "SLOT", "STATE", "CONNECTIONS", "CAPACITY", "REQUESTS", "UP",
         "RESTARTS");
     while ((generation = json_next(generations, generation)).text != NULL) {
         while ((worker = json_next(json_member(generation, "workers"), worker)).text != NULL)
             show_worker(generation, worker, out);
+        while ((keeper = json_next(json_member(generation, "keepers"), keeper)).text != NULL)
+            show_worker(generation, keeper, out);
         if (has_member(generation, "resolver"))
             show_worker(generation, json_member(generation, "resolver"), out);
     }

@@ -8,6 +8,7 @@
 #include "process/process_ops.h"
 #include "process/signals.h"
 #include "settings/check.h"
+#include "tls/files.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -37,6 +38,22 @@ static void unload_modules(struct cycle *cycle, struct check_progress *progress)
     }
 }
 
+/* Has the engine of TLS read all certificates and keys; false after a line of each mistake. */
+static bool check_certificates(const struct config_check *check, const struct cycle *cycle)
+{
+    struct tls_files files = tls_files_own(&cycle->tls);
+    struct tls_engine *engine;
+
+    if (cycle->tls.n == 0)
+        return true;
+    files.quiet = !check->options.testing; /* an engine that serves tells of ends */
+    engine = cycle->engine->create(&files, check->log);
+    if (engine == NULL)
+        return false;
+    cycle->engine->destroy(engine);
+    return true;
+}
+
 /* Detaches from the parent. Frees the cycle too: in a simulation the memory stays. */
 static NORETURN void check_in_child(void *arg)
 {
@@ -53,10 +70,10 @@ static NORETURN void check_in_child(void *arg)
     cycle = cycle_load(&check->options, check->log, check->excerpts);
     if (cycle != NULL && check->asks)
         config_check_names(cycle, check->known, check->log, check->excerpts);
+    if (cycle == NULL || !check_certificates(check, cycle))
+        code = log_exit_code(check->log);
     if (cycle != NULL)
         unload_modules(cycle, check->progress);
-    else
-        code = log_exit_code(check->log);
     cycle_destroy(&cycle);
     check->progress->done = true;
     process_ops->exit(code);

@@ -90,7 +90,9 @@ static const char *worker_state(const struct pool_worker *worker)
     case POOL_WORKER_RELEASED: /* by a signal that was not ours */
         return "draining";
     case POOL_WORKER_ACCEPTING:
-        return worker->task == TASK_ASK ? "resolving" : "accepting";
+        return worker->task == TASK_ASK    ? "resolving"
+               : worker->task == TASK_KEEP ? "shaking hands"
+                                           : "accepting";
     case POOL_WORKER_READY:
         return "ready";
     default:
@@ -105,7 +107,7 @@ static void write_counter(
         json, key, (int64_t)atomic_load_explicit(&slot->counters.n[counter], memory_order_relaxed));
 }
 
-/* Writes the members of a worker, or of the resolver process, and closes the object. */
+/* Writes the members of a worker, or of a helper, and closes the object. */
 static void write_worker(const struct pool_worker *worker, struct json *json)
 {
     const struct pool *pool = worker->generation->pool;
@@ -130,6 +132,25 @@ static void write_worker(const struct pool_worker *worker, struct json *json)
     if (slot != NULL)
         write_loop(worker->generation->cycle, &slot->heartbeat, json);
     json_close(json);
+}
+
+/* Writes keepers, in the order of their workers, and the resolver process. */
+static void write_helpers(const struct generation *generation, struct json *json)
+{
+    const struct pool_worker *helpers = generation->workers + generation->serve_n;
+
+    if (generation->keeper_n > 0) {
+        json_array(json, "keepers");
+        for (unsigned i = 0; i < generation->keeper_n; i++) {
+            json_object(json, NULL);
+            write_worker(&helpers[i], json);
+        }
+        json_close(json);
+    }
+    if (generation->worker_n > generation->serve_n + generation->keeper_n) {
+        json_object(json, "resolver");
+        write_worker(&helpers[generation->keeper_n], json);
+    }
 }
 
 /* Writes the generations but for one kept without workers; `ends`: the daemon does. */
@@ -159,10 +180,7 @@ static void write_generations(const struct pool *pool, bool ends, struct json *j
             write_worker(worker, json);
         }
         json_close(json);
-        if (generation->worker_n > generation->serve_n) {
-            json_object(json, "resolver");
-            write_worker(&generation->workers[generation->serve_n], json);
-        }
+        write_helpers(generation, json);
         json_close(json);
     }
     json_close(json);

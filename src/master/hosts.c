@@ -378,8 +378,10 @@ void hosts_init(struct master *master, struct start *start)
                                  .shared = master->shared,
                                  .list = &master->list,
                                  .adopted = start->inheritance.sockets,
+                                 .tickets = start->inheritance.tickets,
                                  .adopted_zones = &start->inheritance.zones,
                              });
+    start->inheritance.tickets = -1;
     control_init(&master->control, &control_ops, master, &master->pool, &master->endpoints.control);
     upgrade_init(&master->upgrade,
         &(struct upgrade) {

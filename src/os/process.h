@@ -10,6 +10,8 @@
 
 /* Allows core dumps again, forbidden by a change of the user. */
 int os_process_allow_dumps(void);
+/* Forbids core dumps, and this process's memory to other processes of the user. */
+int os_process_forbid_dumps(void);
 /* Keep CAP_NET_RAW alone of root's capabilities, to connect from foreign addresses, before and
  * after a change of the user. A failure of the second call keeps none. */
 int os_process_keep_capabilities(void);

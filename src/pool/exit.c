@@ -96,7 +96,7 @@ static void note_crash(struct pool_worker *worker)
     const struct pool_worker *other;
 
     assert(generation->phase == GENERATION_COMMITTED || generation->phase == GENERATION_SERVING);
-    if (worker->task == TASK_ASK)
+    if (worker->task != TASK_SERVE)
         return;
     worker->crashed = true;
     if (pool->probation.before == NULL)

@@ -7,6 +7,7 @@
 
 #include "configuration/configuration.h"
 #include "os/memory.h"
+#include "pool/keepers.h"
 #include "pool/worker.h"
 #include "process/role.h"
 
@@ -200,6 +201,7 @@ void generation_destroy(struct generation *generation)
     timers_disarm(pool->timers, &generation->release);
     timers_disarm(pool->timers, &generation->watch);
     timers_disarm(pool->timers, &generation->calm);
+    pool_keepers_unwatch(generation);
     TAILQ_REMOVE(&pool->generations, generation, link);
     configuration_discard(&generation->cycle, pool->log);
     /* at once: the next open may reuse a number that a library has just closed */

@@ -15,6 +15,7 @@
 #include "process/heritage.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
+#include "tls/file_watch.h"
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
@@ -56,8 +57,11 @@ enum pool_death {
 
 /* Messages with an argument, kept until the worker's channel has room. */
 struct pool_outbox {
-    unsigned log_n;       /* number of reopened logs to send, from the end */
-    int inbox;            /* the worker's end of its inbox, or -1 */
+    unsigned log_n;   /* number of reopened logs to send, from the end */
+    int inbox;        /* the worker's end of its inbox, or -1 */
+    int link;         /* the process's end of the link of a worker and its keeper, or -1 */
+    bool file_wanted; /* file number `file` of the configuration, by a keeper */
+    uint32_t file;
     uint32_t gone;        /* how many of pool->gone_n incarnations the worker was told of */
     bool others_wanted;   /* a request to the other master process is due */
     bool others_asked;    /* the question was sent, and has no answer */
@@ -85,6 +89,7 @@ struct pool_worker {
     struct output output;       /* its standard error */
     int inbox;                  /* receives messages of workers; -1 until the first request */
     bool known;                 /* another worker has asked for its inbox */
+    uint32_t link_n;            /* links that the process was given */
     bool asks_others;           /* the worker has asked for the other master process's workers */
     struct pool_outbox outbox;
     bool accept_asked;   /* MESSAGE_ACCEPT was sent, or waits, and was not replied to */
@@ -119,18 +124,20 @@ struct generation {
     unsigned number; /* from 1 */
     enum generation_phase phase;
     struct cycle *cycle;
-    struct descriptors opened; /* by modules reading this or an earlier configuration */
-    struct bells bells;        /* by which its workers wake each other */
-    struct timer release;      /* how long a reload waits for the workers to release listeners */
-    struct timer watch;        /* when the watchdog looks again */
-    struct timer calm;         /* when `crashing` may be over */
-    int64_t since_ms;          /* start, since the epoch */
-    unsigned mutex_damage;     /* reports of a damaged accept mutex */
-    bool without_mutex;        /* goes on without the accept mutex */
+    struct descriptors opened;   /* by modules reading this or an earlier configuration */
+    struct bells bells;          /* by which its workers wake each other */
+    struct timer release;        /* how long a reload waits for the workers to release listeners */
+    struct timer watch;          /* when the watchdog looks again */
+    struct timer calm;           /* when `crashing` may be over */
+    struct tls_file_watch files; /* for keepers; closed without any */
+    int64_t since_ms;            /* start, since the epoch */
+    unsigned mutex_damage;       /* reports of a damaged accept mutex */
+    bool without_mutex;          /* goes on without the accept mutex */
     bool crashing;      /* workers wait after crashes, and none serves since (transaction.c) */
     int last_death;     /* waitpid() status of the latest death */
     unsigned process_n; /* workers that are not empty */
-    unsigned worker_n, serve_n; /* with helpers, which come last, and without */
+    /* all workers; workers for clients, which come first; their keepers, if any, which come next */
+    unsigned worker_n, serve_n, keeper_n;
     struct pool_worker workers[];
 };
 
@@ -199,10 +206,11 @@ struct pool {
     struct shared *shared;
     const struct worker_list *list; /* lists each worker that is forked */
     struct adopted *adopted;        /* inherited listening sockets */
-    struct zones *adopted_zones;    /* the first generation takes these over */
-    struct log_limit log_limit;     /* limit of `log` in the serving generation */
-    struct timer log_due;           /* when held-back lines are written */
-    struct timer log_repair;        /* until then no broken log is repaired again */
+    int tickets; /* memory that keepers alone map (keeper/ticket_memory.h); -1: none yet */
+    struct zones *adopted_zones; /* the first generation takes these over */
+    struct log_limit log_limit;  /* limit of `log` in the serving generation */
+    struct timer log_due;        /* when held-back lines are written */
+    struct timer log_repair;     /* until then no broken log is repaired again */
     /* a generation that ends has a process, or is `serving`, or kept */
     struct generations generations;
     unsigned generation_n;        /* ever made */

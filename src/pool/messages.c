@@ -6,6 +6,7 @@
 #include "pool/messages.h"
 
 #include "base/compiler.h"
+#include "pool/keepers.h"
 #include "pool/listeners.h"
 #include "pool/outbox.h"
 #include "pool/transaction.h"
@@ -29,7 +30,9 @@ static const char unread_replies[] = "requests with unread replies";
 #define IN_SET_UP (IN(READY) | IN(ACCEPTING) | IN(RELEASED))
 
 #define SERVES (1u << TASK_SERVE)
+#define KEEPS (1u << TASK_KEEP)
 #define ASKS (1u << TASK_ASK)
+#define ALL (SERVES | KEEPS | ASKS)
 
 /* Phases, argument and tasks of each kind of message. No worker sends a kind without phases. */
 static const struct message_rule {
@@ -37,17 +40,19 @@ static const struct message_rule {
     bool has_argument;
     unsigned tasks;
 } message_rules[] = {
-    [MESSAGE_READY] = { IN(STARTING), false, SERVES | ASKS },
-    [MESSAGE_ACCEPTING] = { IN_SET_UP, false, SERVES | ASKS },
-    [MESSAGE_RELEASED] = { IN(READY) | IN(ACCEPTING), false, SERVES | ASKS },
+    [MESSAGE_READY] = { IN(STARTING), false, ALL },
+    [MESSAGE_ACCEPTING] = { IN_SET_UP, false, ALL },
+    [MESSAGE_RELEASED] = { IN(READY) | IN(ACCEPTING), false, ALL },
     [MESSAGE_RESCAN] = { IN_SET_UP, false, SERVES | ASKS },
-    [MESSAGE_LOG_BROKEN] = { IN(STARTING) | IN_SET_UP, true, SERVES | ASKS },
+    [MESSAGE_LOG_BROKEN] = { IN(STARTING) | IN_SET_UP, true, ALL },
     [MESSAGE_INBOX_LOST] = { IN(STARTING) | IN_SET_UP, false, SERVES },
     [MESSAGE_INBOX_WANTED] = { IN(STARTING) | IN_SET_UP, true, SERVES },
     [MESSAGE_MUTEX_DAMAGED] = { IN_SET_UP, false, SERVES },
     [MESSAGE_LISTENER_BROKEN] = { IN_SET_UP, true, SERVES },
     [MESSAGE_OTHERS_WANTED] = { IN(STARTING) | IN_SET_UP, false, SERVES },
     [MESSAGE_NAMES] = { IN(STARTING) | IN_SET_UP, false, ASKS },
+    [MESSAGE_LINK_LOST] = { IN(STARTING) | IN_SET_UP, true, SERVES },
+    [MESSAGE_FILE_WANTED] = { IN(STARTING) | IN_SET_UP, true, KEEPS },
 };
 
 /* Carries out a request. Returns the broken rule, or NULL. */
@@ -85,6 +90,16 @@ static const char *handle_request(
         worker->broken_listener = (int)argument;
         pool_look_at_listeners(worker->generation->pool);
         return NULL;
+    case MESSAGE_LINK_LOST:
+        if (argument == 0 || argument > worker->link_n)
+            return wrong_argument;
+        if (argument == worker->link_n) /* else a new one is under way */
+            pool_keepers_link(worker);
+        return NULL;
+    case MESSAGE_FILE_WANTED:
+        if (argument >= worker->generation->cycle->tls.file_n)
+            return wrong_argument;
+        return pool_keepers_want_file(worker, argument) ? NULL : unread_replies;
     default:
         return unknown_kind;
     }
@@ -170,6 +185,7 @@ void pool_receive_messages(struct pool *pool)
             break;
         }
     }
+    pool_keepers_look(pool);
     if (more) /* signals, timers and clients come first; no further signal follows */
         process_ops->raise(SIGIO);
     if (pool->starting != NULL)

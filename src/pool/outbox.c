@@ -11,6 +11,7 @@
 #include "os/log_file.h"
 #include "pool/worker.h"
 #include "process/role.h"
+#include "tls/files.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -69,6 +70,29 @@ static bool send_inbox(struct pool_worker *worker)
     descriptor_close(outbox->inbox);
     outbox->inbox = -1;
     return true;
+}
+
+static bool send_link(struct pool_worker *worker)
+{
+    struct pool_outbox *outbox = &worker->outbox;
+
+    if (!send_to_worker(worker, MESSAGE_LINK, worker->link_n, outbox->link))
+        return false;
+    descriptor_close(outbox->link);
+    outbox->link = -1;
+    return true;
+}
+
+/* Sends a keeper the file that it waits for, or why there is none. */
+static bool send_file(struct pool_worker *worker)
+{
+    struct pool_outbox *outbox = &worker->outbox;
+    int fd = tls_file_open(&worker->generation->cycle->tls, outbox->file);
+    uint32_t error = fd == -1 ? (uint32_t)errno : 0;
+
+    outbox->file_wanted = !send_to_worker(worker, MESSAGE_FILE, error, fd);
+    descriptor_close(fd);
+    return !outbox->file_wanted;
 }
 
 static bool send_gone(struct pool_worker *worker)
@@ -181,7 +205,8 @@ bool pool_outbox_send_more(struct channel_end *end)
 
     if (worker->killed != POOL_KILL_NONE)
         return true;
-    return (outbox->log_n == 0 || send_logs(worker)) &&
+    return (outbox->log_n == 0 || send_logs(worker)) && (outbox->link == -1 || send_link(worker)) &&
+           (!outbox->file_wanted || send_file(worker)) &&
            (outbox->inbox == -1 || send_inbox(worker)) && send_gone(worker) &&
            (outbox->wanted_n == 0 || send_inboxes(worker)) && send_others(worker);
 }

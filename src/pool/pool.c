@@ -5,6 +5,7 @@
 #include "pool/pool.h"
 
 #include "configuration/listeners.h"
+#include "os/descriptor.h"
 #include "os/log_file.h"
 #include "pool/generation.h"
 #include "pool/listeners.h"
@@ -37,6 +38,8 @@ void pool_done(struct pool *pool)
     pool->serving = pool->starting = pool->probation.before = NULL;
     while ((generation = TAILQ_FIRST(&pool->generations)) != NULL)
         generation_destroy(generation);
+    descriptor_close(pool->tickets);
+    pool->tickets = -1;
     timers_disarm(pool->timers, &pool->log_due);
     timers_disarm(pool->timers, &pool->log_repair);
     timers_disarm(pool->timers, &pool->orphans);
@@ -169,6 +172,7 @@ static void check_worker(const struct pool_worker *worker, const struct generati
     if (worker->phase == POOL_WORKER_EMPTY) {
         assert(worker->pid == 0);
         assert(worker->channel.fd == -1 && worker->inbox == -1 && worker->handle == -1);
+        assert(worker->outbox.link == -1 && worker->link_n == 0);
         assert(worker->output.fd == -1);
         assert(worker->deadline.deadline == 0);
         assert(worker->killed == POOL_KILL_NONE);
@@ -180,6 +184,8 @@ static void check_worker(const struct pool_worker *worker, const struct generati
         assert(worker->inbox != worker->channel.fd);
         assert(worker->inbox == -1 || worker->known);
         assert(worker->outbox.wanted_n <= POOL_WANTED_MAX);
+        assert(worker->task == TASK_KEEP || !worker->outbox.file_wanted);
+        assert(worker->task != TASK_ASK || worker->link_n == 0);
         assert(worker->outbox.others_left <= generation->pool->others_n);
         assert(
             worker->asks_others || (!worker->outbox.others_wanted && !worker->outbox.others_asked));
@@ -234,7 +240,8 @@ void pool_check(const struct pool *pool)
         before = generation->number;
         assert(generation->cycle != NULL && generation->worker_n >= 1);
         assert(generation->serve_n == (unsigned)generation->cycle->core.worker_processes);
-        assert(generation->worker_n - generation->serve_n <= 1);
+        assert(generation->keeper_n == 0 || generation->keeper_n == generation->serve_n);
+        assert(generation->worker_n - generation->serve_n - generation->keeper_n <= 1);
         GENERATION_FOREACH_WORKER (worker, generation) {
             check_worker(worker, generation);
             n += worker->phase != POOL_WORKER_EMPTY;

@@ -6,7 +6,7 @@
 
 #include "pool/layout.h"
 
-/* Takes the members up to adopted_zones. */
+/* Takes the members up to adopted_zones; the memory of tickets becomes the pool's. */
 void pool_init(struct pool *pool, const struct pool *from);
 /* Destroys all generations; no worker is left. */
 void pool_done(struct pool *pool);

@@ -10,8 +10,11 @@
 #include "channel/channel.h"
 #include "configuration/configuration.h"
 #include "configuration/listeners.h"
+#include "keeper/keeper.h"
+#include "keeper/ticket_memory.h"
 #include "os/descriptor.h"
 #include "pool/generation.h"
+#include "pool/keepers.h"
 #include "pool/listeners.h"
 #include "pool/messages.h"
 #include "pool/transaction.h"
@@ -43,6 +46,18 @@ static NORETURN void end_child(struct pool *pool, struct heritage *heritage, int
     exit(status);
 }
 
+/* Maps the keys of tickets in a keeper; the descriptor is closed next. -1 after an emerg line. */
+static int enter_tickets(const struct pool *pool, struct heritage *heritage)
+{
+    assert(heritage->task == TASK_KEEP && pool->tickets != -1);
+    heritage->tickets = ticket_memory_map(pool->tickets);
+    if (heritage->tickets != NULL)
+        return 0;
+    log_write(
+        pool->log, LEVEL_EMERG, errno, "the keys of tickets could not be mapped: mmap() failed");
+    return -1;
+}
+
 /* Maps the shared memory with the worker's permissions; -1 after an emerg line. */
 static int enter_memory(struct pool *pool, struct generation *own, struct heritage *heritage)
 {
@@ -57,6 +72,10 @@ static int enter_memory(struct pool *pool, struct generation *own, struct herita
             zones_forget(&generation->cycle->zones);
     if (failed == NULL && heritage->task == TASK_ASK)
         return zones_enter_helper(&own->cycle->zones, pool->log);
+    if (failed == NULL && heritage->task == TASK_KEEP) {
+        zones_forget(&own->cycle->zones);
+        return enter_tickets(pool, heritage);
+    }
     if (failed == NULL)
         return zones_enter(&own->cycle->zones, heritage->slot, pool->log);
     log_write(pool->log, LEVEL_EMERG, errno,
@@ -84,9 +103,9 @@ static NORETURN void run_child(void *arg)
     if (enter_memory(pool, own, heritage) == -1)
         process_ops->exit(EXIT_FAILURE); /* before any destructor of a module */
     descriptors_close_others(&heritage->descriptors);
-    if (heritage->task == TASK_ASK) {
+    if (heritage->task != TASK_SERVE) {
         STAILQ_INIT(&own->cycle->stream.listeners.list); /* they are closed */
-        sandbox_narrow(own->cycle);
+        (heritage->task == TASK_KEEP ? sandbox_narrow_keeper : sandbox_narrow)(own->cycle);
     }
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners.list, link)
         listener->kept_n = 0; /* only the master keeps spare sockets */
@@ -95,7 +114,8 @@ static NORETURN void run_child(void *arg)
     logs_lead_output(&own->cycle->core, child->output);
     descriptor_close(child->output);
     process_ops->set_title(pool_worker_title(&own->workers[heritage->index]), "");
-    status = worker_main(heritage, ROLE_WORKER);
+    status = heritage->task == TASK_KEEP ? keeper_main(heritage, heritage->cycle->engine)
+                                         : worker_main(heritage, ROLE_WORKER);
     end_child(pool, heritage, status);
 }
 
@@ -169,7 +189,7 @@ static int spawn_worker(struct pool_worker *worker)
             "no more than %d worker processes can run at once", SLOT_MAX);
         return -1;
     }
-    if (worker->task != TASK_ASK) {
+    if (worker->task == TASK_SERVE) {
         place = slot_place(generation->number, worker->index);
         slot_set_place(pool->shared, worker->slot, place);
     }
@@ -184,6 +204,7 @@ static int spawn_worker(struct pool_worker *worker)
     }
     worker_list_add(pool->list, worker->slot.slot, worker->pid);
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
+    pool_keepers_link(worker);
     if (generation->crashing)
         pool_backoff_watch(generation);
     log_quota_write(&worker->lines, LEVEL_NOTICE, 0, "start %s %d", pool_worker_title(worker),
@@ -228,7 +249,8 @@ static struct generation *create_generation(
     struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
     unsigned serve_n = (unsigned)cycle->core.worker_processes;
-    unsigned n = serve_n + (cycle->stream.addresses != NULL);
+    unsigned keeper_n = cycle->tls.n > 0 ? serve_n : 0;
+    unsigned n = serve_n + keeper_n + (cycle->stream.addresses != NULL);
     struct generation *generation =
         calloc(1, sizeof(*generation) + n * sizeof(generation->workers[0]));
 
@@ -251,11 +273,15 @@ static struct generation *create_generation(
     generation->watch.expired = pool_watchdog_expired;
     generation->worker_n = n;
     generation->serve_n = serve_n;
+    generation->keeper_n = keeper_n;
     for (unsigned i = 0; i < n; i++) {
         generation->workers[i] = (struct pool_worker) {
             .generation = generation,
             .index = i,
-            .task = i < serve_n ? TASK_SERVE : TASK_ASK,
+            .task = i < serve_n              ? TASK_SERVE
+                    : i < serve_n + keeper_n ? TASK_KEEP
+                                             : TASK_ASK,
+            .outbox = { .inbox = -1, .link = -1 },
             .handle = -1,
             .channel = { .fd = -1 },
             .output = { .fd = -1 },
@@ -268,6 +294,7 @@ static struct generation *create_generation(
             "worker %u of generation %u", i, generation->number);
     }
     TAILQ_INSERT_TAIL(&pool->generations, generation, link);
+    pool_keepers_watch(generation);
     return generation;
 }
 
@@ -294,6 +321,18 @@ static int fork_workers(struct generation *generation)
     return 0;
 }
 
+/* Makes the memory of the keys of tickets, before the first keeper; -1 after an emerg line. */
+static int prepare_tickets(struct pool *pool, const struct cycle *cycle)
+{
+    if (cycle->tls.n == 0 || pool->tickets != -1)
+        return 0;
+    pool->tickets = ticket_memory_create();
+    if (pool->tickets != -1)
+        return 0;
+    log_write(pool->log, LEVEL_EMERG, errno, "no memory for the keys of tickets");
+    return -1;
+}
+
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
     const struct cycle *in_force = pool->serving != NULL ? pool->serving->cycle : NULL;
@@ -309,7 +348,7 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     if (pool->serving != NULL)
         listeners_note_lost(pool->serving->cycle, pool->serving->phase == GENERATION_SERVING &&
                                                       !pool->ops->is_handed_over(pool->host, NULL));
-    if (sandbox_prepare(cycle, pool->log) == 0 &&
+    if (sandbox_prepare(cycle, pool->log) == 0 && prepare_tickets(pool, cycle) == 0 &&
         listeners_open(cycle, in_force, pool->adopted, slots, pool->log) == 0) {
         if (zones_open(&cycle->zones, zones, pool->log) == 0)
             generation = create_generation(pool, cycle, opened);

@@ -304,7 +304,7 @@ void transaction_advance(struct generation *generation)
     assert(generation == generation->pool->starting);
     GENERATION_FOREACH_WORKER (worker, generation) {
         /* a helper has to be set up, and no client waits for more of it */
-        if (worker->task != TASK_ASK || generation->phase == GENERATION_STARTING)
+        if (worker->task == TASK_SERVE || generation->phase == GENERATION_STARTING)
             least = worker->phase < least ? worker->phase : least;
     }
     if (generation->phase == GENERATION_STARTING && least >= POOL_WORKER_READY)

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "channel/fd_passing.h"
+#include "os/descriptor.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "process/signals.h"
@@ -85,7 +86,7 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
     if (phase == POOL_WORKER_STARTING) {
         worker->generation->process_n++;
         worker->started_ms = pool->clock->mono_ms;
-        worker->outbox = (struct pool_outbox) { .inbox = -1, .gone = pool->gone_n };
+        worker->outbox = (struct pool_outbox) { .inbox = -1, .link = -1, .gone = pool->gone_n };
         worker->fills++;
         pool_deadline_set(worker, POOL_KILL_START_LATE);
     } else if (phase != POOL_WORKER_EMPTY) {
@@ -99,6 +100,9 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
         logs_output_close(&worker->output, &worker->lines, worker->pid);
         if (worker->known)
             pool_worker_drop_inbox(worker);
+        descriptor_close(worker->outbox.link);
+        worker->outbox.link = -1;
+        worker->link_n = 0;
         if (worker->handle != -1)
             process_ops->handle_close(worker->handle);
         worker->handle = -1;
@@ -140,7 +144,9 @@ void pool_worker_end(struct pool_worker *worker, bool gracefully)
 
 const char *pool_worker_title(const struct pool_worker *worker)
 {
-    return worker->task == TASK_ASK ? "resolver process" : "worker process";
+    return worker->task == TASK_ASK    ? "resolver process"
+           : worker->task == TASK_KEEP ? "keeper process"
+                                       : "worker process";
 }
 
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)

@@ -71,6 +71,18 @@ void bells_quiet(const struct bells *bells, unsigned i)
     os_bell_quiet(bells->fds[i]);
 }
 
+void heritage_open_log(const struct heritage *heritage, struct log *log)
+{
+    const struct core_settings *core = &heritage->cycle->core;
+
+    log_init(log, core->logs, core->log_n);
+    log->routed = core->routed_level;
+    log->point = (enum log_point)core->debug_points;
+    log->diag = heritage->diag;
+    log->diag_session = heritage->diag_session;
+    log_update(log);
+}
+
 static void add_listeners(struct descriptors *kept, const struct cycle *cycle)
 {
     const struct listener *listener;
@@ -85,7 +97,8 @@ void heritage_add_descriptors(struct heritage *heritage, const struct descriptor
 {
     struct descriptors *kept = &heritage->descriptors;
     const struct cycle *cycle = heritage->cycle;
-    const struct bells *bells = heritage->task != TASK_ASK ? heritage->bells : NULL;
+    bool serves = heritage->task == TASK_SERVE || heritage->task == TASK_ALL;
+    const struct bells *bells = serves ? heritage->bells : NULL;
     const struct module *module;
 
     descriptors_add(kept, heritage->channel);
@@ -95,7 +108,7 @@ void heritage_add_descriptors(struct heritage *heritage, const struct descriptor
         descriptors_add_target(kept, core_target(&cycle->core, i));
     if (heritage->task == TASK_ASK)
         descriptors_add(kept, cycle->stream.addresses->segment.fd);
-    else
+    else if (serves)
         add_listeners(kept, cycle);
     SLIST_FOREACH (module, &cycle->modules, link)
         descriptors_add(kept, module->memory);

@@ -37,6 +37,7 @@ void bells_quiet(const struct bells *bells, unsigned i);
 enum heritage_task {
     TASK_ALL,   /* serves and asks, as a single process */
     TASK_SERVE, /* serves clients */
+    TASK_KEEP,  /* a helper: shakes hands for the worker of the same number */
     TASK_ASK,   /* a helper: only asks for the names of the servers of groups */
 };
 
@@ -45,7 +46,7 @@ struct heritage {
     struct shared *shared;
     struct slot_id slot;
     enum heritage_task task;
-    unsigned index;              /* number among worker_processes, from 0; a helper's comes last */
+    unsigned index;              /* number among worker_processes, from 0; helpers' come last */
     uint32_t place;              /* the number together with the generation's: slot_place() */
     const struct bells *bells;   /* the generation's; NULL in a single process */
     int channel;                 /* the worker's end; -1 in a single process */
@@ -57,9 +58,12 @@ struct heritage {
     void (*random)(struct worker *worker, void *p, size_t n);
     /* takes the mistakes of checked protocols; NULL: the log does, and the worker aborts */
     void (*mistake)(struct worker *worker, const char *text);
+    void *tickets;                  /* a keeper's memory for the keys of tickets; NULL: its own */
     struct descriptors descriptors; /* the worker's descriptors, beside the standard ones */
 };
 
+/* Opens the process's log: the configuration's, and the collector of a failed start's reasons. */
+void heritage_open_log(const struct heritage *heritage, struct log *log);
 /* Names the descriptors that the worker keeps: channel, bells, logs, listeners, and `opened`. */
 void heritage_add_descriptors(struct heritage *heritage, const struct descriptors *opened);
 /* Adds the descriptors kept by workers of an earlier configuration, `before`, to `opened`: a

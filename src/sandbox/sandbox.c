@@ -82,31 +82,52 @@ static void note_needs(const struct needs *needs, struct log *log)
             path->access == NEEDS_TO_APPEND ? "access logs need" : "protocols need");
 }
 
-void sandbox_narrow(struct cycle *cycle)
+/* Leaves a helper these needs, ports aside, and its filter. */
+static void narrow_needs(struct cycle *cycle, uint64_t rights, const struct sandbox_filter *filter)
 {
-    struct needs needs = { .rights = FB_NEEDS_RESOLVER | (cycle->needs.rights & NEEDS_RING) };
-
-    STAILQ_INIT(&needs.paths);
-    needs.ports = cycle->needs.ports; /* ports of name servers are included */
-    cycle->needs = needs;
-    cycle->filter = cycle->helper_filter;
-    if (cycle->core.sandbox == SANDBOX_ON && !(needs.rights & NEEDS_RING) &&
+    cycle->needs.rights = rights;
+    cycle->needs.unknown = NULL;
+    STAILQ_INIT(&cycle->needs.paths);
+    cycle->filter = filter;
+    if (cycle->core.sandbox == SANDBOX_ON && !(rights & NEEDS_RING) &&
         count_lacks(NULL, LEVEL_EMERG, NULL) == 0)
         cycle->core.sandbox = SANDBOX_STRICT;
 }
 
-/* Makes the helper's filter, if a helper will run. */
-static int prepare_helper(struct cycle *cycle)
+void sandbox_narrow(struct cycle *cycle)
+{
+    /* ports of name servers are included */
+    narrow_needs(
+        cycle, FB_NEEDS_RESOLVER | (cycle->needs.rights & NEEDS_RING), cycle->helper_filter);
+}
+
+void sandbox_narrow_keeper(struct cycle *cycle)
+{
+    STAILQ_INIT(&cycle->needs.ports);
+    narrow_needs(cycle, NEEDS_KEEPER, cycle->keeper_filter);
+}
+
+/* Makes a helper's filter. */
+static int prepare_helper(const struct cycle *cycle, void (*narrow)(struct cycle *cycle),
+    const struct sandbox_filter **filter)
 {
     struct cycle helper = *cycle;
     int status;
 
-    if (cycle->stream.addresses == NULL)
-        return 0;
-    sandbox_narrow(&helper);
+    narrow(&helper);
     status = sandbox_filter_prepare(&helper);
-    cycle->helper_filter = helper.filter;
+    *filter = helper.filter;
     return status;
+}
+
+/* Makes the filters of the helpers that will run. */
+static int prepare_helpers(struct cycle *cycle)
+{
+    if (cycle->stream.addresses != NULL &&
+        prepare_helper(cycle, sandbox_narrow, &cycle->helper_filter) == -1)
+        return -1;
+    return cycle->tls.n == 0 ? 0
+                             : prepare_helper(cycle, sandbox_narrow_keeper, &cycle->keeper_filter);
 }
 
 static int prepare_filter(struct cycle *cycle, struct log *log)
@@ -114,7 +135,7 @@ static int prepare_filter(struct cycle *cycle, struct log *log)
     int error;
 
     if (sandbox_seccomp_lacks(&error) != NULL ||
-        (sandbox_filter_prepare(cycle) == 0 && prepare_helper(cycle) == 0))
+        (sandbox_filter_prepare(cycle) == 0 && prepare_helpers(cycle) == 0))
         return 0;
     if (errno == ETIMEDOUT)
         log_write(log, LEVEL_EMERG, 0,

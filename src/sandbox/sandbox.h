@@ -12,5 +12,7 @@ int sandbox_check(const struct cycle *cycle, struct log *log);
 int sandbox_prepare(struct cycle *cycle, struct log *log);
 /* Narrows the configuration of a helper to asking for names: `strict` where the system can. */
 void sandbox_narrow(struct cycle *cycle);
+/* Narrows the configuration of a keeper likewise, to the calls of shaking hands. */
+void sandbox_narrow_keeper(struct cycle *cycle);
 /* Enters the sandbox, for good; -1 after an emerg line: the process must not go on. */
 int sandbox_enter(const struct cycle *cycle, struct log *log);

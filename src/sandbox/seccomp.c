@@ -207,6 +207,11 @@ static void allow_build_calls(struct filter *filter)
 static void allow_calls(struct filter *filter)
 {
     assert(!(filter->rights & (RIGHT_OPEN | NEEDS_RING))); /* only with `on` */
+    if (filter->rights & NEEDS_KEEPER) {
+        add_rules(filter, ALLOW, seccomp_keeper);
+        allow_build_calls(filter);
+        return;
+    }
     add_rules(filter, ALLOW, seccomp_allowed);
     if (filter->rights & RIGHTS_OF_SOCKETS)
         add_rules(filter, ALLOW, seccomp_libraries);

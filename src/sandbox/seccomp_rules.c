@@ -270,6 +270,28 @@ const struct rule seccomp_allowed[] = {
     { .calls = NULL },
 };
 
+const struct rule seccomp_keeper[] = {
+    { CALLS(/* the worker, the master, and logs */
+        "close", "dup3", "poll", "ppoll", "ppoll_time64", "read", "recvfrom", "recvmsg", "sendmsg",
+        "sendto", "write", "writev",
+        /* files that the master has opened */
+        "fstat", "fstat64", "lseek", "_llseek", "pread64",
+        /* memory, randomness and time */
+        "brk", "clock_gettime", "clock_gettime64", "futex", "futex_time64", "getpid", "getrandom",
+        "madvise", "munmap",
+        /* the end, also by an assertion */
+        "exit", "exit_group", "gettid", "restart_syscall", "rt_sigaction", "rt_sigprocmask",
+        "rt_sigreturn", "sigaltstack", "sigreturn") },
+    { CALLS("getsockopt"), .when = { ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_TYPE) } },
+    /* fstat(), as C libraries make it */
+    { CALLS("fstatat64", "newfstatat"), .when = { ARG_HAS(3, AT_EMPTY_PATH) } },
+    { CALLS("statx"), .when = { ARG_HAS(2, AT_EMPTY_PATH) } },
+    { CALLS("mmap", "mmap2", "mprotect"), .when = { ARG_HAS_NOT(2, PROT_EXEC) } },
+    { CALLS("pwritev2"), .when = { ARG_HAS_NOT(5, NO_APPEND) } },
+    { SIGNALS, .when = { ARG_COMPARE(0, SCMP_CMP_EQ, SANDBOX_OWN_PID) } },
+    { .calls = NULL },
+};
+
 /* Options of hiredis, libpq, libcurl, c-ares, the C library's resolver, and QUIC libraries. */
 const struct rule seccomp_libraries[] = {
     { OPTIONS(SOL_SOCKET, SO_SNDBUF, SO_RCVTIMEO, SO_SNDTIMEO, RECEIVE_TIMEOUT_64, SEND_TIMEOUT_64,

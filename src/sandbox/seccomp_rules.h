@@ -56,4 +56,5 @@ struct rule {
 /* Tables, which end with a rule without calls. */
 extern const struct rule seccomp_denied[];    /* by `on` */
 extern const struct rule seccomp_allowed[];   /* by `strict` */
+extern const struct rule seccomp_keeper[];    /* by `strict`, to a keeper */
 extern const struct rule seccomp_libraries[]; /* options of own sockets: denied, or allowed */

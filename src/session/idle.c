@@ -138,7 +138,7 @@ void idle_check(const struct stream *stream)
 static bool is_protocols(const struct fb_conn *conn)
 {
     return conn->pipe == NULL && !session_is_keepalive(conn) &&
-           conn->session_phase != SESSION_HEADER && conn->session_phase != SESSION_PREREAD;
+           (conn->session_phase < SESSION_HEADER || conn->session_phase > SESSION_PREREAD);
 }
 
 static bool drains_idle(const struct fb_conn *conn)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The servers of `stream {}`, and the server of a connection.
- *
- * Only data: settings/ fills in the servers, and nothing changes a server in use by sessions. */
+/* The servers of `stream {}`, and the server of a connection. Only data: settings/ fills in the
+ * servers, and nothing changes a server in use by sessions. */
 #pragma once
 
 #include "base/check.h"
@@ -21,6 +20,9 @@ enum stream_phase {
     PHASE_POST_ACCEPT,
     PHASE_PREACCESS,
     PHASE_ACCESS,
+    PHASE_SSL,     /* the handler holds the session up until the client's handshake is done, and may
+                       give the client to another server, whose later phases run */
+    PHASE_TIMES,   /* limits of the session's time */
     PHASE_PREREAD, /* the handler holds the session up; no later phase may */
     PHASE_LOG,
     STREAM_PHASES
@@ -47,6 +49,8 @@ struct phase_handler {
 
 struct log_route;
 struct named_upstreams;
+struct server_names;
+struct tls_profile;
 struct variables;
 
 /* Limit of features: folders of features/. */
@@ -83,10 +87,12 @@ struct server {
     const struct variables *variables;
     struct phase_handler *before;  /* run until a handler ends the session; NULL: none */
     struct phase_handler *after;   /* those of PHASE_LOG */
+    const struct tls_profile *tls; /* for bindings with `ssl`; NULL: no certificate is defined */
     const struct log_route *route; /* route of the server's log lines; NULL: the default route */
     bool passes;                   /* the protocol may pass clients to other servers */
     /* goes on with a client held up by the PROXY header or the phases; NULL: session_serve() */
     void (*proceed)(struct fb_conn *conn);
+    bool keeps_tls; /* sessions keep facts of handshakes, for variables (tls.h) */
     bool connects;  /* the protocol connects clients to servers of a group */
     uint64_t needs; /* FB_NEEDS_... of the server's directives */
     struct server_settings settings;
@@ -106,14 +112,20 @@ static inline void *server_feature(const struct server *server, unsigned feature
 /* Limit of bindings with a bit in a chain (backends/chain.h). */
 #define CHAIN_BITS 32
 
-/* An address of a server: one `listen`, or one port of a range. The owner of connections. */
+/* An address of a server: one `listen`, or one port of a range. The owner of connections. Of
+ * servers with one address each has a binding, and the default server's is the port's. */
 struct binding {
     unsigned kind;
     STAILQ_ENTRY(binding) link;
     struct address address;
     char text[ADDRESS_TEXT];
     struct server *server;
-    uint32_t chain; /* a bit in chains; 0: there are more bindings than bits */
+    /* choose another binding of the address by the name that a TLS client asks for; NULL: none
+     * is */
+    const struct server_names *names;
+    bool ssl;                      /* clients begin with a TLS handshake */
+    const struct tls_profile *tls; /* of a server without a profile; NULL: the server's own */
+    uint32_t chain;                /* a bit in chains; 0: there are more bindings than bits */
     /* for clients: session_conn_ops, or operations of a room above */
     const struct conn_ops *ops;
 };

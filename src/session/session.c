@@ -90,20 +90,26 @@ static COLD void note_refusal(struct fb_conn *conn, unsigned status)
 /* Runs the phases before the protocol, but after preread; false: held up, or ended. */
 static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handler *handler)
 {
-    if (conn->session_phase == SESSION_PREREAD)
+    unsigned held_at = conn->session_phase;
+
+    if (held_at == SESSION_PREREAD)
         return true;
     for (; handler != NULL; handler = handler->next) {
-        unsigned status = handler->run(conn, handler->arg);
+        unsigned status;
+
+        if (held_at == SESSION_TLS && handler->phase <= PHASE_SSL)
+            continue;
+        status = handler->run(conn, handler->arg);
 
         if (status != 0) {
             session_set_status(conn, status);
             note_refusal(conn, status);
             conn_close(conn);
         }
-        if (!conn_is_active(conn))
+        if (!conn_is_active(conn) || conn->session_phase != held_at)
             return false;
     }
-    return conn->session_phase != SESSION_PREREAD;
+    return true;
 }
 
 bool session_begin(struct fb_conn *conn)
@@ -201,11 +207,21 @@ static void session_opened(struct fb_conn *conn)
     open_session(stream, conn, ops);
 }
 
+void session_move(struct fb_conn *conn, struct binding *binding)
+{
+    CHECK_KIND(binding, BINDING_KIND);
+    assert(!conn->outgoing && conn->session_phase >= SESSION_NEW);
+    assert(conn->session_phase <= SESSION_PREREAD);
+    net_reserve(conn->net, -session_keeps_slot(conn));
+    conn->owner = binding;
+    net_reserve(conn->net, session_keeps_slot(conn));
+}
+
 void session_serve(struct fb_conn *conn)
 {
     struct stream *stream = stream_of(conn);
 
-    assert(conn->session_phase == SESSION_HEADER || conn->session_phase == SESSION_PREREAD);
+    assert(conn->session_phase >= SESSION_HEADER && conn->session_phase <= SESSION_PREREAD);
     if (admit_client(stream, conn))
         open_session(stream, conn, session_ops_of(conn));
 }

@@ -11,6 +11,8 @@ struct fb_conn *session_accept(
 bool session_begin(struct fb_conn *conn);
 /* Goes on with a client after the PROXY header, or preread, by server->proceed. */
 void session_proceed(struct fb_conn *conn);
+/* Gives a client to the server of another binding, before the protocol has the client. */
+void session_move(struct fb_conn *conn, struct binding *binding);
 /* Admits the client, and calls the protocol's `opened`. */
 void session_serve(struct fb_conn *conn);
 

@@ -168,6 +168,10 @@ static void check_session_conn(const struct fb_conn *conn)
                session_target_of(session) != NULL);
     if (conn->session_phase == SESSION_HEADER && conn_is_active(conn))
         assert(conn->limited && conn->ops != &session_conn_ops && conn->state == NULL);
+    if (conn->session_phase == SESSION_TLS && conn_is_active(conn)) {
+        assert(conn->limited && conn->ops != &session_conn_ops && conn->state != NULL);
+        assert(!conn->source.layered && !conn->idle && conn->pipe == NULL);
+    }
     if (conn->session_phase == SESSION_PREREAD && conn_is_active(conn))
         assert(conn->limited && conn->state == NULL && session_record_of(conn)->parts != NULL);
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)

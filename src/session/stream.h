@@ -111,6 +111,7 @@ struct stream {
     fb_try shown_try;          /* the last that a protocol was shown */
     struct time_text time;
     struct upstreams upstreams;
+    struct tls_link *tls_link;       /* to the engine of handshakes; NULL: no server has TLS */
     void *features[STREAM_FEATURES]; /* states of the features in this worker, or NULL */
     struct conn_link idle; /* slots of the longest and latest connection marked idle; 0: none */
     uint32_t idle_n;

@@ -136,6 +136,7 @@ struct cycle *cycle_load(const struct cycle_options *options, struct log *log, i
         cycle_destroy(&cycle);
         return NULL;
     }
+    cycle->engine = options->engine;
     report_init(report, cycle->arena);
     conf_source_init(&cycle->source, cycle->arena, report);
     cycle->source.lenient = options->testing;

@@ -15,6 +15,7 @@
 #include "settings/check.h"
 #include "settings/needs.h"
 #include "shm/zone.h"
+#include "tls/engine.h"
 
 #include <stdio.h>
 #include <sys/types.h>
@@ -114,9 +115,11 @@ struct cycle {
     struct events_settings events;
     struct sizing sizing;
     struct stream_settings stream;
+    struct tls_profiles tls;             /* of the servers with a certificate */
+    const struct tls_engine_ops *engine; /* of handshakes; NULL: there are no profiles */
     struct needs needs;
     /* made by the master (sandbox/), for workers and for the helper; or NULL */
-    const struct sandbox_filter *filter, *helper_filter;
+    const struct sandbox_filter *filter, *helper_filter, *keeper_filter;
     struct zones zones;                  /* declared here, opened by the master */
     struct modules modules;              /* loaded, until the cycle is destroyed */
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */
@@ -139,6 +142,7 @@ struct cycle_options {
     const char *const *environment; /* for `env_substitution`; ends with NULL, or is NULL: empty */
     const fb_protocol *const *protocols;   /* built in; ends with NULL */
     const struct feature *const *features; /* features of stream {}; ends with NULL */
+    const struct tls_engine_ops *engine;   /* of TLS handshakes */
     bool testing;                          /* -t: an unreadable file is a warning */
     /* -s: only directives that find the master are applied, other mistakes are ignored */
     bool only_pid;

@@ -33,6 +33,7 @@ static const struct parameter parameters[] = {
     { "rcvbuf=", PARAMETER_BYTES, FIELD(options.rcvbuf), 1, INT_MAX, "a size such as 64k" },
     { "reuseport", PARAMETER_FLAG, FIELD(options.reuseport), 0, 0, NULL },
     { "sndbuf=", PARAMETER_BYTES, FIELD(options.sndbuf), 1, INT_MAX, "a size such as 64k" },
+    { "ssl", PARAMETER_FLAG, FIELD(ssl), 0, 0, NULL },
     { .name = NULL },
 };
 
@@ -79,7 +80,6 @@ static int fail_parameter(struct apply *apply, const struct conf_directive *dire
 {
     static const struct parameter elsewhere[] = {
         { "udp", .expected = ": there is no UDP here, only TCP" },
-        { "ssl", .expected = ": this version has no TLS" },
         { "multipath", .expected = ": there is no Multipath TCP here" },
         { "setfib=", PARAMETER_TEXT, .expected = ": only FreeBSD has routing tables of a socket" },
         { "accept_filter=", PARAMETER_TEXT,

@@ -10,6 +10,7 @@
 
 struct binding;
 struct scope;
+struct server_names;
 
 /* An address of a `listen` directive, or one port of a range. The first listen of an address stands
  * for all servers of the address. */
@@ -22,6 +23,7 @@ struct listen_address {
     struct listener_options options;
     bool own_socket;     /* `bind`, or an option that needs a separate socket */
     bool proxy_protocol; /* clients begin with a PROXY header */
+    bool ssl;            /* clients begin with a TLS handshake */
     bool passed;         /* the service manager's (fd:NAME) */
     bool default_server;
     struct server *server;
@@ -31,6 +33,7 @@ struct listen_address {
     struct listen_address *last;       /* in the first: the last with the same address */
     struct listen_address *chosen;     /* in the first: the default server's */
     struct listen_address *options_of; /* in the first: the one with socket options, or NULL */
+    struct server_names *names;        /* in the first: of all servers of the address, or NULL */
 };
 
 int listen_set(struct apply *apply, const struct conf_directive *directive, void *field);

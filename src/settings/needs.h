@@ -29,6 +29,7 @@ struct needs_port {
 #define NEEDS_AIO (UINT64_C(1) << 32)  /* kernel AIO, by `aio on` of a server */
 #define NEEDS_RING (UINT64_C(1) << 33) /* the event mechanism's ring, which is made before */
 #define NEEDS_UNIX_TARGETS (UINT64_C(1) << 34) /* unix sockets among the configuration's targets */
+#define NEEDS_KEEPER (UINT64_C(1) << 35)       /* a keeper: nothing but to shake hands */
 
 /* The needs of all protocols with a server, and of directives of protocols. */
 struct needs {

@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <string.h>
 
+#define LACKS_OPENSSL ": OpenSSL is missing in this build"
+
 struct no_effect {
     const char *name;
     unsigned at;
@@ -58,21 +60,64 @@ bool nginx_only_variable(const char *name)
     return is_among(variables, countof(variables), name);
 }
 
-/* Whether a word of the name, between "_", is "ssl". */
-static bool is_of_tls(const char *name)
+/* The reason for the refusal of names, by their beginning; the first row that fits counts. */
+struct lack {
+    const char *prefix, *text;
+};
+
+/* Directives of TLS. A build with OpenSSL has the rest that begin with "ssl_". */
+static const struct lack tls_lacks[] = {
+    { "proxy_ssl", ": this version has no TLS to servers" },
+    { "ssl_buffer_size", "" },
+    { "ssl_certificate_cache", ": this version has no certificates by variables" },
+    { "ssl_certificate_compression", ": this version does not compress certificates" },
+    { "ssl_early_data", ": this version takes no early data" },
+    { "ssl_ech_", ": this version has no Encrypted Client Hello" },
+    { "ssl_key_log", ": this version writes no keys to a file" },
+    { "ssl_name", "" },
+    { "ssl_ocsp", ": this version has no OCSP" },
+    { "ssl_stapling", ": this version has no OCSP" },
+    { "ssl_verify_", LACKS_OPENSSL },
+    { "ssl_verify", "" },
+    { "ssl_", LACKS_OPENSSL },
+    { "ssl", ": \"ssl\" is a parameter of \"listen\"" },
+    { "starttls", ": this version has no STARTTLS" },
+    { .prefix = NULL },
+};
+
+#define OFFERS ": this version does not keep what a client offers"
+
+/* Variables of TLS that no build has; a few are names of directives as well. */
+static const struct lack variable_lacks[] = {
+    { "ssl_ciphers", OFFERS },
+    { "ssl_client_verify", LACKS_OPENSSL },
+    { "ssl_client_", ": this version keeps no fields of certificates" },
+    { "ssl_curves", OFFERS },
+    { "ssl_sigalg", OFFERS },
+    { .prefix = NULL },
+};
+
+static const char *find_lack(const struct lack *lacks, const char *name)
 {
-    for (const char *word = name; word != NULL; word = strchr(word, '_')) {
-        word += *word == '_';
-        if (strcmp(word, "ssl") == 0 || strncmp(word, "ssl_", 4) == 0)
-            return true;
-    }
-    return strcmp(name, "starttls") == 0;
+    for (; lacks->prefix != NULL; lacks++)
+        if (strncmp(name, lacks->prefix, strlen(lacks->prefix)) == 0)
+            return lacks->text;
+    return NULL;
+}
+
+const char *nginx_lacking_variable(const char *name)
+{
+    const char *lack = find_lack(variable_lacks, name);
+
+    return lack != NULL ? lack : nginx_lacking(name);
 }
 
 const char *nginx_lacking(const char *name)
 {
-    if (is_of_tls(name))
-        return ": this version has no TLS";
+    const char *lack = find_lack(tls_lacks, name);
+
+    if (lack != NULL)
+        return lack;
     if (strcmp(name, "http") == 0 || strcmp(name, "mail") == 0)
         return ": all servers belong in \"stream\"";
     if (strcmp(name, "state") == 0)

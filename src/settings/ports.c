@@ -115,12 +115,22 @@ static bool has_options(const struct listen_address *listen)
     return listen->own_socket && !listen->passed;
 }
 
+/* Warns of a parameter that some servers of an address have, and some lack. */
+static void warn_of_parameter(
+    struct apply *apply, const struct listen_address *listen, const char *name)
+{
+    char text[ADDRESS_TEXT];
+
+    report_warn(apply->report, listen->word,
+        "\"%s\" is in force for all servers of %s, although not all servers have the parameter",
+        name, address_format_zone(&listen->address, text));
+}
+
 /* Adds a listen to the listens of the address, after `first`. */
 static void share_address(struct apply *apply, struct collection *all, struct listen_address *first,
     struct listen_address *listen)
 {
     bool quiet = listen->word == all->reported;
-    char text[ADDRESS_TEXT];
 
     listen->first = first;
     if (is_same_to_clients(first, listen) || is_same_to_clients(first->last, listen)) {
@@ -134,13 +144,13 @@ static void share_address(struct apply *apply, struct collection *all, struct li
         report_shared(apply, all, listen, first->chosen, "default server for",
             "there is already a default server");
     if (listen->proxy_protocol != first->proxy_protocol && !quiet)
-        report_warn(apply->report, listen->word,
-            "\"proxy_protocol\" is in force for all servers of %s, although not all servers have "
-            "the parameter",
-            address_format_zone(&listen->address, text));
+        warn_of_parameter(apply, listen, "proxy_protocol");
+    if (listen->ssl != first->ssl && !quiet)
+        warn_of_parameter(apply, listen, "ssl");
     first->last = listen;
     first->own_socket = first->own_socket || listen->own_socket;
     first->proxy_protocol = first->proxy_protocol || listen->proxy_protocol;
+    first->ssl = first->ssl || listen->ssl;
     if (has_options(listen)) {
         first->options_of = listen;
         first->options = listen->options;
@@ -159,27 +169,6 @@ static void enter_listen(struct apply *apply, struct collection *all, struct lis
     }
     listen->chosen = listen->last = listen;
     listen->options_of = has_options(listen) ? listen : NULL;
-}
-
-/* Warns of addresses whose clients a server never gets. */
-static void warn_of_unreached(struct apply *apply, const struct scope *server)
-{
-    const struct conf_word *warned = NULL;
-    const struct listen_address *listen;
-    char text[ADDRESS_TEXT];
-
-    STAILQ_FOREACH (listen, &server->listens, link) {
-        const struct listen_address *first = listen->first != NULL ? listen->first : listen;
-
-        if (first->chosen == listen || listen->word == warned)
-            continue;
-        warned = listen->word;
-        report_warn(apply->report, listen->word,
-            "this server gets no clients of %s: this version has no TLS, in which clients name a "
-            "server, and the default server in %s:%u takes all of them",
-            address_format_zone(&listen->address, text), first->chosen->word->file->name,
-            first->chosen->word->line);
-    }
 }
 
 /* Enters the addresses of all servers in the tree, and reports mistakes. */
@@ -209,8 +198,6 @@ void ports_build(struct apply *apply, struct scope *stream)
     if (apply->report->error_n > 0)
         return;
 
-    STAILQ_FOREACH (server, &stream->servers, link)
-        warn_of_unreached(apply, server);
     STAILQ_FOREACH (server, &stream->servers, link)
         STAILQ_FOREACH (listen, &server->listens, link)
             if (listen->first == NULL && find_wide_port(&all.listens, listen) == NULL)

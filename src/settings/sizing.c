@@ -26,6 +26,8 @@
 #define DRAINING_LEAST 16
 /* A worker's other descriptors: logs, channels, the mechanism's. */
 #define OTHER_DESCRIPTORS 64
+/* Workers with a keeper each, beside those of the next generation. */
+#define KEPT_WORKERS_MAX (SLOT_MAX / 4 - 1)
 
 /* Counts the listening sockets and wake-up descriptors of every worker. */
 static int64_t count_shared(const struct cycle *cycle, int64_t workers)
@@ -110,6 +112,11 @@ void sizing_finish(struct apply *apply)
         report_error(apply->report, NULL,
             "a value of 1 for \"worker_connections\" is not enough for a client and the connection "
             "to the server");
+    if (cycle->tls.n > 0 && cycle->core.master_process && sizing->workers > KEPT_WORKERS_MAX)
+        report_error(apply->report, NULL,
+            "%" PRId64 " \"worker_processes\" are too many for TLS, with a keeper process each: "
+            "set at most %d",
+            sizing->workers, KEPT_WORKERS_MAX);
     if (!cycle->events.connections_auto && *n <= SURE_BYTES / LEAST_BYTES / sizing->workers)
         return;
     sizing->memory = os_ram_allowed("");

@@ -5,10 +5,12 @@
 #include "upgrade/exec_state.h"
 
 #include "base/number.h"
+#include "keeper/ticket_memory.h"
 #include "os/descriptor.h"
 #include "pool/layout.h"
 #include "process/process_ops.h"
 #include "systemd/fdstore.h"
+#include "tls/engine.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,7 +26,8 @@ enum {
     LOCK = 'k',
     SLOTS = 'n', /* the side, and the serial */
     SOCKET = 's',
-    PASSED = 'm', /* with number and name */
+    PASSED = 'm',  /* with number and name */
+    TICKETS = 't', /* with the version of the layout */
     ZONE = 'z',
 };
 
@@ -71,6 +74,10 @@ int exec_state_write(struct exec_state_writer *state, const struct pool *pool, i
                 ok = add_item(state, file, SOCKET, listener->fds[i]) && ok;
     STAILQ_FOREACH (zone, &cycle->zones, link)
         ok = add_item(state, file, ZONE, zone->segment.fd) && ok;
+    if (pool->tickets != -1) {
+        ok = add_item(state, file, TICKETS, pool->tickets) && ok;
+        fprintf(file, ",%d", TLS_TICKETS_LAYOUT);
+    }
     return fclose(file) == 0 && ok ? 0 : -1;
 }
 
@@ -123,6 +130,21 @@ static void read_socket(struct reader *reader, char *rest, bool passed)
         reader->wrong = adopted_add(reader->state->sockets, &one);
 }
 
+/* Unusable memory is not taken, and new memory is made. */
+static void read_tickets(struct reader *reader, char *rest)
+{
+    struct exec_state *state = reader->state;
+    int fd = read_item_descriptor(reader, &rest);
+    uint32_t layout = (uint32_t)read_item_number(reader, &rest, UINT32_MAX);
+
+    if (reader->wrong != NULL)
+        return;
+    if (state->tickets == -1 && ticket_memory_fits(fd, layout))
+        state->tickets = fd;
+    else
+        descriptor_close(fd);
+}
+
 static void read_state_item(struct reader *reader, char *item)
 {
     struct exec_state *state = reader->state;
@@ -149,6 +171,9 @@ static void read_state_item(struct reader *reader, char *item)
     case SOCKET:
     case PASSED:
         read_socket(reader, rest, *item == PASSED);
+        break;
+    case TICKETS:
+        read_tickets(reader, rest);
         break;
     case ZONE:
         fd = read_item_descriptor(reader, &rest);
@@ -223,7 +248,7 @@ static int take_state(struct exec_state *state, struct log *log)
 
 int exec_state_take(struct exec_state *state, struct log *log)
 {
-    *state = (struct exec_state) { .link = -1, .lock = -1 };
+    *state = (struct exec_state) { .link = -1, .lock = -1, .tickets = -1 };
     zones_init(&state->zones);
     state->sockets = adopted_create();
     if (state->sockets == NULL) {
@@ -241,6 +266,7 @@ void exec_state_done(struct exec_state *state)
     zones_close(&state->zones);
     descriptor_close(state->link);
     descriptor_close(state->lock);
-    state->link = state->lock = -1;
+    descriptor_close(state->tickets);
+    state->link = state->lock = state->tickets = -1;
     adopted_destroy(&state->sockets);
 }

@@ -26,8 +26,8 @@ struct exec_state_writer {
 };
 
 /* Writes the link to us, the pid file's lock (or -1), the other side of the region of worker slots,
- * and the sockets and zones of the serving generation, in the order of the listeners' slots; -1
- * without memory. */
+ * the sockets and zones of the serving generation, in the order of the listeners' slots, and the
+ * memory of the keys of tickets; -1 without memory. */
 int exec_state_write(struct exec_state_writer *state, const struct pool *pool, int lock, int link);
 /* Frees the memory; descriptors stay open. */
 void exec_state_destroy(struct exec_state_writer *state);
@@ -39,6 +39,7 @@ struct exec_state {
     pid_t parent;            /* pid of the starting master process, or 0 */
     int link;                /* descriptor of the link, or -1 */
     int lock;                /* the pid file's lock, shared with the parent; or -1 */
+    int tickets;             /* memory of the keys of tickets, or -1 */
     unsigned side;           /* side of our worker slots, 0 or 1 */
     uint32_t serial;         /* serials of the slots begin behind the number */
 };

@@ -92,6 +92,9 @@ static const char *handle_master_message(struct channel_end *end, struct channel
     case MESSAGE_OTHER:
         messages_greet_other(worker, message->argument);
         break;
+    case MESSAGE_LINK:
+        worker_tls_connect(worker, message);
+        break;
     case MESSAGE_MUTEX_OFF:
         acceptors_leave_mutex(worker);
         break;
@@ -113,6 +116,11 @@ static void sending_failed(struct channel_end *end, int error)
     struct worker *worker = container_of(end, struct worker, to_master);
 
     log_write(&worker->log, LEVEL_ALERT, error, "a message to the master could not be sent");
+}
+
+static bool send_more_to_master(struct channel_end *end)
+{
+    return worker_tls_send_lost(container_of(end, struct worker, to_master));
 }
 
 static void channel_readable(struct loop *loop, struct source *source)
@@ -144,6 +152,7 @@ int worker_open_channel(struct worker *worker)
     /* clients can cause these often */
     static const struct channel_end_ops end_ops = {
         .handle = handle_master_message,
+        .send_more = send_more_to_master,
         .failed = sending_failed,
         .limited = 1u << MESSAGE_RESCAN | 1u << MESSAGE_INBOX_LOST,
         .is_trusted = true,

@@ -76,8 +76,9 @@ static bool is_confined(const struct worker *worker)
 static unsigned listener_slots(const struct worker *worker)
 {
     const struct listener *listener;
-    /* the channel, the bell, posts, messages, upstreams, reads of files, and watches */
-    unsigned n = 8 + FB_WATCHES_MAX + worker_names_slots(worker);
+    /* the channel, the bell, posts, messages, upstreams, reads of files, the engine of TLS, and
+     * watches */
+    unsigned n = 9 + FB_WATCHES_MAX + worker_names_slots(worker);
 
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         n += listener->fd_n;
@@ -173,18 +174,6 @@ static int start_service(struct worker *worker)
     return 0;
 }
 
-static void open_log(struct log *log, const struct heritage *heritage)
-{
-    const struct core_settings *core = &heritage->cycle->core;
-
-    log_init(log, core->logs, core->log_n);
-    log->routed = core->routed_level;
-    log->point = (enum log_point)core->debug_points;
-    log->diag = heritage->diag;
-    log->diag_session = heritage->diag_session;
-    log_update(log);
-}
-
 int worker_init(struct worker *worker, const struct heritage *heritage, enum role role)
 {
     struct cycle *cycle = heritage->cycle;
@@ -196,7 +185,7 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
     *worker = (struct worker) {
         .heritage = heritage, .cycle = cycle, .role = role, .to_master = { .fd = -1 }
     };
-    open_log(&worker->log, heritage);
+    heritage_open_log(heritage, &worker->log);
     worker->shutdown.expired = shutdown_expired;
     worker->random = heritage->random != NULL ? heritage->random : random_worker_bytes;
     if (is_confined(worker) && process_confine(cycle, heritage->index, &worker->log) == -1)
@@ -211,7 +200,8 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
     busy_poll_init(&worker->busy_poll, cycle->events.busy_poll);
     if (worker_serves(worker))
         settings_open_maps(&cycle->zones, heritage->slot);
-    if ((worker_serves(worker) && features_open(&worker->stream, cycle, heritage->slot) == -1) ||
+    if ((worker_serves(worker) && worker_tls_open(worker) == -1) ||
+        (worker_serves(worker) && features_open(&worker->stream, cycle, heritage->slot) == -1) ||
         accept_init(worker) == -1 || worker_open_channel(worker) == -1 ||
         worker_names_open(worker) == -1 || open_upstreams(worker) == -1 ||
         (worker_serves(worker) && start_service(worker) == -1) ||
@@ -261,6 +251,7 @@ void worker_done(struct worker *worker)
     upstreams_close(&worker->stream.upstreams);
     queue_close(&worker->stream.upstreams);
     signals_wake_by(-1);
+    worker_tls_close(worker);
     stream_done(&worker->stream);
     busy_poll_done(&worker->busy_poll);
     worker_set_phase(worker, WORKER_DONE);
@@ -362,7 +353,7 @@ int worker_main(const struct heritage *heritage, enum role role)
     struct log log;
     volatile int status = EXIT_FATAL; /* for pthread_cleanup_push() */
 
-    open_log(&log, heritage);
+    heritage_open_log(heritage, &log);
     if (worker == NULL)
         log_write(&log, LEVEL_EMERG, errno, "no memory for the worker");
     role_set(role);

@@ -14,6 +14,7 @@
 #include "worker/jobs.h"
 #include "worker/map_watch.h"
 #include "worker/protocols.h"
+#include "worker/tls.h"
 #include "worker/watches.h"
 
 struct messages;
@@ -47,6 +48,7 @@ struct worker {
     bool shutdown_passed;
     struct timer others; /* time to hear of messages in, when a drain waits for nothing else */
     bool others_passed;
+    struct worker_tls tls;
     bool jobs_left;     /* some still run, and have been left to the process's end */
     struct timer alive; /* a single process: the next "alive" to the service manager */
     bool term_received; /* a SIGTERM has come */

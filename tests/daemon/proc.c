@@ -128,6 +128,16 @@ const char *proc_text(pid_t pid, const char *name)
     return text;
 }
 
+unsigned proc_titled(pid_t parent, const char *title, pid_t *list, unsigned max)
+{
+    unsigned n = proc_children(parent, list, max), found = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        if (strstr(proc_text(list[i], "cmdline"), title) != NULL)
+            list[found++] = list[i];
+    return found;
+}
+
 const char *proc_link(pid_t pid, const char *name)
 {
     static char target[4096];

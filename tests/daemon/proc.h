@@ -22,6 +22,9 @@ unsigned proc_children(pid_t parent, pid_t *list, unsigned max);
 unsigned proc_child_n(pid_t parent);
 bool proc_has(const pid_t *list, unsigned n, pid_t pid);
 
+/* Children with the title in the command line. */
+unsigned proc_titled(pid_t parent, const char *title, pid_t *list, unsigned max);
+
 /* Open descriptors. */
 unsigned proc_descriptors(pid_t pid);
 /* A file of /proc/PID with blanks for zeros, valid until the next call; "" after the process's

@@ -132,6 +132,7 @@ static struct scene *build(void)
                                 .clock = &scene->clock,
                                 .timers = &scene->timers,
                                 .shared = &scene->shared,
+                                .tickets = -1,
                             });
     scene->cycle.core.worker_processes = WORKERS;
     scene->cycle.core.worker_start_timeout = 1000;

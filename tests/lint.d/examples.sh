@@ -8,6 +8,7 @@
 # what the posix flavour refuses, each after a bar.
 absent_directives() {
     src/forkbeard -V 2>&1 | grep -q '^system: posix' && printf '|worker_cpu_affinity'
+    src/forkbeard -V 2>&1 | grep -q '^libraries that it lacks:.*OpenSSL' && printf '|ssl_(p[ar]|[^p])[a-z_]*'
     built=$(src/forkbeard -V 2>&1 | sed -n 's/^event mechanisms: //p')
     for file in "$src"/src/event/mechanisms/*.c; do
         mechanism=$(basename "$file" .c)
@@ -17,12 +18,17 @@ absent_directives() {
 
 check_examples() {
     made=$(mktemp -d "${TMPDIR:-/tmp}/fb_lint.XXXXXX") || return
-    left_out="load_module$(absent_directives)"
+    left_out="load_module|ssl_crl|ssl_dhparam$(absent_directives)"
     sed -E "/^ *#($left_out) /!"'s/^( *)#( *(\}|[a-z_]+.*[;{])( *#.*)?)$/\1\2/' \
         conf/forkbeard.conf.default >"$made/all"
     cmp -s "$made/all" conf/forkbeard.conf.default && echo "$made/all: nothing was commented out"
     sed -E "s|/[^ ;]*/(forkbeard\.pid\|forkbeard\.sock\|error\.log)|$made/\1|" "$made/all" >"$made/conf"
-    for example in "$src/conf/try.conf" "$src/conf/balance.conf" "$made/conf"; do
+    # files for TLS
+    src/forkbeard certificate --self-signed cert --out "$made" >"$made/passwords" 2>/dev/null &&
+        cp "$made/cert.crt" "$made/ca.crt" && head -c 80 /dev/urandom >"$made/ticket.key" &&
+        src/forkbeard certificate --self-signed localhost --out "$made" >/dev/null &&
+        cp "$src/conf/tls.conf" "$made"
+    for example in "$src/conf/try.conf" "$src/conf/balance.conf" "$made/conf" "$made"/tls.con[f]; do
         said=$(src/forkbeard -t -q -c "$example" 2>&1) || echo "$said"
     done
     said=$(src/forkbeard -t -q -e stderr -g "pid $made/forkbeard.pid;" \

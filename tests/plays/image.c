@@ -2,7 +2,6 @@
 /* The binary of a play: what main() does for a start of the daemon. */
 #include "plays/play_private.h"
 
-#include "features/features.h"
 #include "master/start.h"
 #include "process/environment.h"
 #include "protocols/table.h"
@@ -73,7 +72,8 @@ int play_image(struct play_process *process)
         .module_directory = play->directory,
         .environment = environment,
         .protocols = protocols_builtin,
-        .features = features_all,
+        .features = play_features(),
+        .engine = &play_engine,
     };
     struct log_target standard_error;
     struct binary binary;

@@ -28,6 +28,7 @@ struct play_manager;
 struct play_watch;
 struct play_whole;
 struct play_worker;
+struct tls_profiles;
 
 enum play_wait {
     PLAY_RUNNABLE,
@@ -113,9 +114,10 @@ struct play {
     void (*called)(struct play *play, struct play_process *process);
     /* the clock is about to move on, while all processes wait */
     void (*passes)(struct play *play, uint64_t ms);
-    void *arg;                  /* the case's */
-    struct play_server *server; /* outside of the daemon (server.h), or NULL */
-    bool whole_workers;         /* workers are forked as whole ones */
+    void *arg;                      /* the case's */
+    struct play_server *server;     /* outside of the daemon (server.h), or NULL */
+    bool whole_workers;             /* workers are forked as whole ones */
+    const struct tls_profiles *tls; /* of each configuration, whose workers have keepers; or NULL */
     struct play_watches watches;
     int packets;  /* a socket to itself (network.c) */
     int arrivals; /* an epoll descriptor, for clients of listeners in `watches` */

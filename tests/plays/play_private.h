@@ -3,6 +3,8 @@
 #pragma once
 
 #include "plays/play.h"
+#include "settings/feature.h"
+#include "tls/engine.h"
 
 #define PLAY_FIRST_PID 5000000 /* beyond those of the kernel */
 
@@ -56,6 +58,10 @@ void play_network_settle(struct play *play);
 
 /* ops.c: the running process makes a call. */
 void play_note_call(void);
+
+/* profiles.c: all features, and one that gives play_now->tls; and an engine that does nothing. */
+const struct feature *const *play_features(void);
+extern const struct tls_engine_ops play_engine;
 
 /* image.c */
 

@@ -64,11 +64,14 @@ static void run_act(struct random_play *random)
 
 unsigned long random_play(const struct random_play_options *options)
 {
+    static struct tls_profile list[1];
+    static const struct tls_profiles profiles = { .list = list, .n = 1 };
     struct random_play random = { .options = options, .last = "" };
     unsigned long steps;
 
     random.play = play_create(options->seed);
     random.play->arg = &random;
+    random.play->tls = options->keepers ? &profiles : NULL;
     for (random.act = 0; random.act < options->acts; random.act++)
         run_act(&random);
     random.last = "end";

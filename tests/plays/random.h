@@ -11,6 +11,7 @@ struct random_play_options {
     uint64_t seed;
     unsigned acts;  /* of each play */
     unsigned steps; /* steps of each act, mostly runs of a process */
+    bool keepers;   /* workers have keepers */
 };
 
 /* Runs one play; returns its steps. */

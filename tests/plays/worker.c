@@ -31,11 +31,14 @@ struct play_worker *play_worker_create(
         .cycle = heritage->cycle,
         .shutdown_timeout = heritage->cycle->core.worker_shutdown_timeout,
         .channel = -1,
+        .link = -1,
+        .file = -1,
     };
     fds[n++] = heritage->channel;
-    STAILQ_FOREACH (listener, &heritage->cycle->stream.listeners.list, link)
-        for (unsigned i = 0; i < listener->fd_n && n < 64; i++)
-            fds[n++] = listener->fds[i];
+    if (heritage->task == TASK_SERVE)
+        STAILQ_FOREACH (listener, &heritage->cycle->stream.listeners.list, link)
+            for (unsigned i = 0; i < listener->fd_n && n < 64; i++)
+                fds[n++] = listener->fds[i];
     play_process_pass(process, PLAY_PASSES_WORKER, fds, n);
     return worker;
 }
@@ -61,15 +64,23 @@ static void close_listeners(struct play_worker *worker)
     worker->listener_n = 0;
 }
 
+/* Replaces a descriptor. */
+static void keep_fd(int *kept, int fd)
+{
+    if (*kept != -1)
+        close(*kept);
+    *kept = fd;
+}
+
 void play_worker_close(struct play_worker *worker)
 {
     close_listeners(worker);
     for (unsigned i = 0; i < worker->session_n; i++)
         close(worker->sessions[i]);
     worker->session_n = 0;
-    if (worker->channel != -1)
-        close(worker->channel);
-    worker->channel = -1;
+    keep_fd(&worker->channel, -1);
+    keep_fd(&worker->link, -1);
+    keep_fd(&worker->file, -1);
 }
 
 void play_worker_destroy(struct play_worker **worker)
@@ -223,7 +234,9 @@ static void handle_message(struct play_worker *worker, const struct channel_mess
         worker->listeners[0] = message->fd;
         return;
     }
-    if (message->fd != -1)
+    if (message->kind == MESSAGE_LINK || message->kind == MESSAGE_FILE)
+        keep_fd(message->kind == MESSAGE_LINK ? &worker->link : &worker->file, message->fd);
+    else if (message->fd != -1)
         close(message->fd);
 }
 

@@ -24,6 +24,8 @@ struct play_worker {
     const struct cycle *cycle; /* the generation's: not to be read once the master may have ended */
     enum play_worker_phase phase;
     int channel;
+    int link; /* to its keeper or its worker, or -1 */
+    int file; /* the latest file that the master has opened, or -1 */
     int *listeners;
     unsigned listener_n;
     int *sessions;

@@ -85,7 +85,7 @@ static unsigned note_log(struct fb_conn *conn, const void *arg)
     return 0;
 }
 
-static unsigned refuse(struct fb_conn *conn, const void *arg)
+static inline unsigned refuse(struct fb_conn *conn, const void *arg)
 {
     (void)conn;
     (void)arg;
@@ -114,7 +114,7 @@ static void add_before(unsigned i, enum stream_phase phase,
     *at = &test.handlers[i][n];
 }
 
-static void add_limit(unsigned i, uint32_t most)
+static inline void add_limit(unsigned i, uint32_t most)
 {
     struct limit_values *values = server_feature(&test.servers[i]->server, FEATURE_LIMIT_CONN);
 
@@ -183,13 +183,13 @@ static void end(void)
     arena_destroy(&test.arena);
 }
 
-static int pass(fb_conn *conn, void *state)
+static inline int pass(fb_conn *conn, void *state)
 {
     (void)state;
     return pass_client(conn, &test.listener);
 }
 
-static void pass_clients(int (*opened)(fb_conn *conn, void *state))
+static inline void pass_clients(int (*opened)(fb_conn *conn, void *state))
 {
     test.servers[0]->server.passes = true;
     test.servers[0]->server.proceed = pass_begin_client;
@@ -198,7 +198,7 @@ static void pass_clients(int (*opened)(fb_conn *conn, void *state))
         test.servers[0]->binding.ops = &pass_conn_ops;
 }
 
-static void set_times(struct server *server, bool rate)
+static inline void set_times(struct server *server, bool rate)
 {
     unsigned i = server == &test.second.server;
 

@@ -123,6 +123,29 @@ static const struct sample samples[] = {
     { "split_clients", "$pid $mapped { 0.5% a; * b; }", CHECK(check_map),
         .again = "a $mapped { }" },
     { "set_real_ip_from", "192.0.2.0/24", CHECK(check_trusted), .again = "unix:" },
+#if HAVE_OPENSSL
+    { "ssl_alpn", "h2 http/1.1", CHECK(check_nothing) },
+    { "ssl_certificate_key", "a.key", CHECK(check_nothing), .again = "b.key" },
+    { "ssl_ciphers", "HIGH:!aNULL:!MD5", CHECK(check_nothing) },
+    { "ssl_client_certificate", "ca.pem", CHECK(check_nothing) },
+    { "ssl_conf_command", "Options PrioritizeChaCha", CHECK(check_nothing),
+        .again = "Groups P-256" },
+    { "ssl_crl", "crl.pem", CHECK(check_nothing) },
+    { "ssl_dhparam", "dh.pem", CHECK(check_nothing) },
+    { "ssl_ecdh_curve", "X25519:P-256", CHECK(check_nothing) },
+    { "ssl_handshake_timeout", "5s", NUMBER(5000) },
+    { "ssl_password_file", "passwords", CHECK(check_nothing) },
+    { "ssl_prefer_server_ciphers", "on", NUMBER(1) },
+    { "ssl_protocols", "TLSv1.3", NUMBER(2), .again = "TLSv1.3" },
+    { "ssl_reject_handshake", "on", NUMBER(1) },
+    { "ssl_session_cache", "shared:SSL:10m", CHECK(check_nothing) },
+    { "ssl_session_ticket_key", "ticket.key", CHECK(check_nothing), .again = "old.key" },
+    { "ssl_session_tickets", "off", NUMBER(0) },
+    { "ssl_session_timeout", "1h", NUMBER(3600000) },
+    { "ssl_trusted_certificate", "ca.pem", CHECK(check_nothing) },
+    { "ssl_verify_client", "optional_no_ca", NUMBER(3) },
+    { "ssl_verify_depth", "3", NUMBER(3) },
+#endif
     { "ssl_preread", "on", NUMBER(1) },
     { "tcp_nodelay", "off", NUMBER(0) },
     { "upstream", "other { server 127.0.0.1:81; }", CHECK(check_upstream),
@@ -208,12 +231,13 @@ static struct directive_case *add_case(const char *name, unsigned at)
     return added;
 }
 
-/* Whether the build refuses the directive, or the argument stands in a different block: then a
- * separate test exists. */
+/* Whether the build refuses the directive, the argument stands in a different block, or another
+ * directive is needed: then a separate test exists. */
 static bool is_refused(const char *name)
 {
     return (!HAVE_CARES && strcmp(name, "resolver") == 0) || strcmp(name, "limit_conn") == 0 ||
-           strcmp(name, "limit_conn_rate") == 0 || strcmp(name, "health_check") == 0;
+           strcmp(name, "limit_conn_rate") == 0 || strcmp(name, "health_check") == 0 ||
+           strcmp(name, "ssl_certificate") == 0;
 }
 
 static void add_table(const struct setting *table, enum field_of field_of, unsigned feature)

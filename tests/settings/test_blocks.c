@@ -114,13 +114,21 @@ START_TEST(what_only_nginx_has_is_called_so)
         { "js_import", "" },
         { "mgmt", "" },
         { "zone_sync", "" },
-        { "starttls", ": this version has no TLS" },
-        { "ssl", ": this version has no TLS" },
-        { "ssl_protocols", ": this version has no TLS" },
-        { "ssl_certificate", ": this version has no TLS" },
-        { "proxy_ssl", ": this version has no TLS" },
-        { "proxy_ssl_name", ": this version has no TLS" },
-        { "zone_sync_ssl", ": this version has no TLS" },
+        { "starttls", ": this version has no STARTTLS" },
+        { "ssl", ": \"ssl\" is a parameter of \"listen\"" },
+        { "ssl_buffer_size", "" },
+        { "ssl_certificate_cache", ": this version has no certificates by variables" },
+        { "ssl_certificate_compression", ": this version does not compress certificates" },
+        { "ssl_early_data", ": this version takes no early data" },
+        { "ssl_ech_file", ": this version has no Encrypted Client Hello" },
+        { "ssl_key_log", ": this version writes no keys to a file" },
+        { "ssl_name", "" },
+        { "ssl_ocsp_responder", ": this version has no OCSP" },
+        { "ssl_stapling", ": this version has no OCSP" },
+        { "ssl_verify", "" },
+        { "proxy_ssl", ": this version has no TLS to servers" },
+        { "proxy_ssl_name", ": this version has no TLS to servers" },
+        { "zone_sync_ssl", "" },
     };
     struct loading loading;
     char text[256], expected[256];
@@ -190,10 +198,9 @@ START_TEST(a_misspelt_name_of_nginx_is_suggested)
     struct loading loading;
 
     loading_begin(&loading);
-    refuse_text(&loading, "events { } stream { ssl_protocosl on; }",
-        "unknown directive \"ssl_protocosl\", \"ssl_protocols\" directive of nginx is not "
-        "supported "
-        "either: this version has no TLS in /main:1:21\n");
+    refuse_text(&loading, "events { } stream { ssl_stapilng on; }",
+        "unknown directive \"ssl_stapilng\", \"ssl_stapling\" directive of nginx is not supported "
+        "either: this version has no OCSP in /main:1:21\n");
     refuse_text(&loading, "lokc_file a; events { } stream { uwsgi_passs a; gzip_types b; }",
         "unknown directive \"lokc_file\", did you mean \"lock_file\"? in /main:1:1\n"
         "unknown directive \"uwsgi_passs\", \"uwsgi_pass\" directive of nginx is not supported "

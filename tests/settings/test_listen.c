@@ -78,7 +78,6 @@ static const struct {
     { "1 reuseport=on", "reuseport=on", PARAMETER ", did you mean \"reuseport\"?" },
     { "1 default_serve", "default_serve", PARAMETER ", did you mean \"default_server\"?" },
     { "1 udp", "udp", NGINX UDP },
-    { "1 ssl", "ssl", NGINX ": this version has no TLS" },
     { "1 proxy_protocol=on", "proxy_protocol=on", PARAMETER ", did you mean \"proxy_protocol\"?" },
     { "1 setfib=1", "setfib=1", NGINX ": only FreeBSD has routing tables of a socket" },
     { "1 accept_filter=dataready", "accept_filter=dataready",

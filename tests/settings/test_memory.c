@@ -62,6 +62,15 @@ static const fb_protocol pair = {
 };
 static const fb_protocol *const protocols[] = { &pair, NULL };
 
+#if HAVE_OPENSSL
+#define SSL                                                                                        \
+    "server { listen 85 ssl; ssl_certificate a; ssl_certificate b; ssl_certificate_key a; "        \
+    "ssl_certificate_key c; ssl_alpn h2; ssl_conf_command a b; ssl_conf_command c d; ssl_crl d; "  \
+    "plain_a; }\n"
+#else
+#define SSL ""
+#endif
+
 /* Every setter that takes memory. */
 static const char configuration[] =
     "env_substitution on;\n"
@@ -76,7 +85,7 @@ static const char configuration[] =
     "}\n"
     "  server { pair_one 1; pair_two 2; set $m 1; set $n $m$g$s; pair; listen 81-83; pair_own x; "
     "}\n"
-    "  server { listen unix:/s; pair; } server { listen 84; plain_a; } }\n";
+    "  server { listen unix:/s; pair; } server { listen 84; plain_a; }\n" SSL "}\n";
 
 /* Fails every request in turn. The configuration must be refused with a message, except where only
  * a message's own memory was missing. */

@@ -13,8 +13,13 @@
 #define STREAM(...) STREAM_LINES(__VA_ARGS__, "", "", "")
 #define STREAM_LINES(a, b, c, ...) "events { } stream {\n" a "\n" b "\n" c "\n}"
 #define UNREACHED(address, file_line)                                                              \
-    "warning: this server gets no clients of " address ": this version has no TLS, in which "      \
-    "clients name a server, and the default server in " file_line " takes all of them in "
+    UNREACHED_AS(address,                                                                          \
+        "a client asks for a name only where the address has \"ssl\", or "                         \
+        "\"ssl_preread\"",                                                                         \
+        file_line)
+#define UNREACHED_AS(address, why, file_line)                                                      \
+    "warning: this server gets no clients of " address ": " why                                    \
+    ", and the default server in " file_line " takes all of them in "
 #define FORMS "expected a name, \"*.name\", \".name\", \"name.*\" or \"~regular expression\""
 
 /* Returns the number of the server, from 1 on, that gets the clients of the address. */
@@ -149,6 +154,48 @@ START_TEST(ranges_and_wildcards_have_one_too)
 }
 END_TEST
 
+#define READ_AHEAD "server { listen 80; ssl_preread on; "
+
+START_TEST(a_server_is_reached_by_its_names)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    accept_text(&loading, STREAM(READ_AHEAD "}", "server { listen 80; server_name a; }"), "");
+    accept_text(&loading,
+        STREAM(READ_AHEAD "server_name a; }", "server { listen 80; }", "server { listen 81; }"),
+        UNREACHED_AS("0.0.0.0:80", "it has no \"server_name\"", "/main:2") "/main:3:17\n");
+    /* the default server decides whether the message is read */
+    accept_text(&loading,
+        STREAM(READ_AHEAD "server_name a; }", "server { listen 80 default_server; }"),
+        UNREACHED("0.0.0.0:80", "/main:3") "/main:2:17\n");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(a_slot_is_reserved_for_the_server_of_a_name)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    accept_text(&loading,
+        STREAM(READ_AHEAD "return 1; }",
+            "server { listen 80; server_name a; proxy_pass 192.0.2.1:1; }",
+            "server { listen 80; server_name b; return 2; }"),
+        "");
+    ck_assert(loading_server(&loading, 0)->connects);
+    ck_assert(loading_server(&loading, 1)->connects);
+    ck_assert(!loading_server(&loading, 2)->connects);
+    accept_text(&loading,
+        STREAM(READ_AHEAD "return 1; }", "server { listen 80; server_name a; pass 192.0.2.1:82; }",
+            "server { listen 192.0.2.1:82; proxy_pass 192.0.2.1:1; }"),
+        "");
+    ck_assert(loading_server(&loading, 1)->passes && loading_server(&loading, 1)->connects);
+    ck_assert(!loading_server(&loading, 0)->passes && loading_server(&loading, 0)->connects);
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(two_cannot_be_the_default)
 {
     struct loading loading;
@@ -243,6 +290,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, regular_expressions_are_compiled);
     tcase_add_test(tcase, an_address_has_a_default_server);
     tcase_add_test(tcase, ranges_and_wildcards_have_one_too);
+    tcase_add_test(tcase, a_server_is_reached_by_its_names);
+    tcase_add_test(tcase, a_slot_is_reserved_for_the_server_of_a_name);
     tcase_add_test(tcase, two_cannot_be_the_default);
     tcase_add_test(tcase, options_are_given_once);
     tcase_add_test(tcase, a_name_has_one_server_at_an_address);

@@ -155,6 +155,30 @@ START_TEST(a_proxied_client_needs_two)
 }
 END_TEST
 
+START_TEST(workers_with_keepers_need_two_slots)
+{
+    const char *const tls = "worker_processes %s; events {} stream { ssl_certificate a; "
+                            "ssl_certificate_key a; server { listen 1 ssl; echo; } }";
+    struct loading loading;
+    char text[256];
+
+    if (!HAVE_OPENSSL) /* TLS is refused */
+        return;
+    loading_begin(&loading);
+    snprintf(text, sizeof(text), tls, "255");
+    accept_text(&loading, text, "");
+    snprintf(text, sizeof(text), tls, "256");
+    refuse_text(&loading, text,
+        "256 \"worker_processes\" are too many for TLS, with a keeper process each: set at most "
+        "255\n");
+    snprintf(text, sizeof(text), tls, "256; master_process off");
+    accept_text(&loading, text, "");
+    accept_text(
+        &loading, "worker_processes 256; events {} stream { server { listen 1; echo; } }", "");
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(the_log_says_what_it_came_to)
 {
     struct log_target target = { .level = LEVEL_NOTICE };
@@ -192,6 +216,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, old_workers_may_have_a_quarter_of_the_memory);
     tcase_add_test(tcase, too_many_are_warned_of);
     tcase_add_test(tcase, a_proxied_client_needs_two);
+    tcase_add_test(tcase, workers_with_keepers_need_two_slots);
     tcase_add_test(tcase, the_log_says_what_it_came_to);
 }
 

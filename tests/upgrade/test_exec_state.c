@@ -4,6 +4,7 @@
 #include "upgrade/exec_state.h"
 
 #include "support/test.h"
+#include "tls/engine.h"
 
 #include <bsd/unistd.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@ struct outcome {
         char name[32];
     } sockets[SOCKETS_MAX];
     int first_flags; /* flags of the first descriptor, whether taken or not */
-    int link, parent;
+    int link, parent, tickets;
     unsigned side, serial;
     char text[1024];
 };
@@ -54,6 +55,19 @@ static void set_variables(const char *pid, const char *fds, const char *names)
     setenv("LISTEN_FDS", fds, 1);
     if (names != NULL)
         setenv("LISTEN_FDNAMES", names, 1);
+}
+
+#define TICKETS 20 /* the descriptor of memory for the keys of tickets */
+
+static off_t ticket_size = TLS_TICKETS_SIZE;
+
+static void open_tickets(void)
+{
+    int fd = memfd_create("tickets", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (dup2(fd, TICKETS) == -1 || ftruncate(fd, ticket_size) == -1)
+        _exit(1);
+    close(fd);
 }
 
 /* "%d" in the value is our parent. */
@@ -106,6 +120,7 @@ static void inherit_descriptors(struct outcome *outcome)
         report_state(outcome, inheritance.sockets);
     outcome->link = inheritance.link;
     outcome->parent = (int)inheritance.parent;
+    outcome->tickets = inheritance.tickets;
     outcome->side = inheritance.side;
     outcome->serial = inheritance.serial;
     exec_state_done(&inheritance);
@@ -126,6 +141,7 @@ static struct outcome run_case(
     ck_assert_int_ne(child, -1);
     if (child == 0) {
         open_sockets(sockets);
+        open_tickets();
         if (pid != NULL)
             set_variables(pid, fds, names);
         else
@@ -225,6 +241,31 @@ START_TEST(a_master_process_hands_over)
 }
 END_TEST
 
+static const struct {
+    const char *item;
+    off_t size;
+    bool taken;
+} tickets[] = {
+    { ":t20,1", TLS_TICKETS_SIZE, true }, { ":t20,1:t4,1", TLS_TICKETS_SIZE, true },
+    { ":t20,2", TLS_TICKETS_SIZE, false }, { ":t20,1", TLS_TICKETS_SIZE - 1, false },
+    { ":t20,1", 2 * TLS_TICKETS_SIZE, false }, { ":t4,1", TLS_TICKETS_SIZE, false }, /* a socket */
+};
+
+/* Memory of no use is closed, and the start goes on. */
+START_TEST(keys_of_tickets_are_taken)
+{
+    struct outcome outcome;
+    char text[64];
+
+    ticket_size = tickets[_i].size;
+    snprintf(text, sizeof(text), "1:p%%d:l3%s", tickets[_i].item);
+    outcome = run_case(3, NULL, text, NULL);
+    ck_assert(!outcome.failed);
+    ck_assert_str_eq(outcome.text, "");
+    ck_assert_int_eq(outcome.tickets, tickets[_i].taken ? TICKETS : -1);
+}
+END_TEST
+
 static const char *const not_ours[] = { "1:p1:l3", "/usr/sbin/forkbeard", "", "1", "1:l3",
     "1:px:l3", "1:p:l3" };
 
@@ -251,6 +292,8 @@ static const struct {
     { "1:p%d:l3:s", "(\"s\") is not understood: a number is missing\n" },
     { "1:p%d:l3:n2,0", "(\"n2,0\") is not understood: a number is" },
     { "1:p%d:l3:n1", "(\"n1\") is not understood: a number is" },
+    { "1:p%d:l3:t20", "(\"t20\") is not understood: a number is" },
+    { "1:p%d:l3:t8,1", "(\"t8,1\") is not understood: the descriptor is not open" },
     { "1:p%d:s3", "(\"\") is not understood: the link is missing\n" },
     { "1:p%d:l3:s1", "(\"s1\") is not understood: the descriptor is not a socket (88" },
 };
@@ -270,6 +313,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, what_is_not_ours_is_ignored, 0, (int)countof(ignored));
     tcase_add_loop_test(tcase, nonsense_is_refused, 0, (int)countof(bad));
     tcase_add_test(tcase, a_master_process_hands_over);
+    tcase_add_loop_test(tcase, keys_of_tickets_are_taken, 0, sizeof(tickets) / sizeof(tickets[0]));
     tcase_add_loop_test(
         tcase, what_another_process_hands_over_is_ignored, 0, (int)countof(not_ours));
     tcase_add_loop_test(tcase, nonsense_of_a_master_process_is_refused, 0, (int)countof(odd));

@@ -286,6 +286,8 @@ static void warn_of_names(struct apply *apply, const struct access_path *path)
     const struct variable *chosen = template_find(&names, "ssl_preread_", 0);
 
     if (chosen == NULL)
+        chosen = template_find(&names, "ssl_server_name", 0);
+    if (chosen == NULL)
         chosen = template_find(&names, "proxy_protocol_", 0);
     if (chosen != NULL)
         report_warn(apply->report, path->word,

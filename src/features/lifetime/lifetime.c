@@ -54,7 +54,8 @@ static void tell_lifetime(struct lifetime_part *lifetime, struct fb_conn *conn, 
 {
     assert(now < lifetime->ends_at);
     if (conn->pipe != NULL || conn->phase != CONN_OPEN || stream_of(conn)->draining ||
-        conn->session_phase == SESSION_PREREAD || lifetime->session->told)
+        conn->session_phase == SESSION_TLS || conn->session_phase == SESSION_PREREAD ||
+        lifetime->session->told)
         return;
     lifetime->session->told = true;
     session_call_draining_in(conn, lifetime->ends_at - now);
@@ -183,9 +184,9 @@ static void lifetime_finish(struct apply *apply, struct scope *server)
     const struct lifetime_values *values = feature_values(server, FEATURE_LIFETIME);
 
     if (values->lifetime.time > 0)
-        feature_add_handler(apply, server->server, PHASE_ACCESS, lifetime_begin, &values->lifetime);
+        feature_add_handler(apply, server->server, PHASE_TIMES, lifetime_begin, &values->lifetime);
     if (values->receive_min_rate.bytes > 0)
-        feature_add_handler(apply, server->server, PHASE_ACCESS, session_receive_begin_rate,
+        feature_add_handler(apply, server->server, PHASE_TIMES, session_receive_begin_rate,
             &values->receive_min_rate);
 }
 

@@ -205,7 +205,7 @@ static void limit_conn_finish(struct apply *apply, struct scope *server)
 /* Warns of a key that is empty when sessions are counted, or is chosen by clients. */
 static void warn_of_key(struct apply *apply, const struct limit_zone *zone)
 {
-    const struct variable *later = template_find(zone->key, "ssl_preread_", MAPS_FOLLOWED),
+    const struct variable *later = template_find(zone->key, "ssl_", MAPS_FOLLOWED),
                           *chosen = template_find(zone->key, "proxy_protocol_", MAPS_FOLLOWED);
 
     if (later != NULL)

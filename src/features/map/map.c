@@ -63,25 +63,32 @@ static int match_regexes(
     return 0;
 }
 
+int map_look_up(
+    const struct map *map, struct fb_conn *conn, const char *p, size_t n, uint32_t *text)
+{
+    uint32_t found = map_find(map, p, n);
+
+    if (found == MAP_NONE)
+        return n > 0 ? match_regexes(map, conn, p, n, text) : 0;
+    *text = found;
+    return 0;
+}
+
 int map_get(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     const struct map *map = variable->arg;
+    uint32_t text = map->otherwise;
     struct value source;
-    uint32_t text;
     size_t n;
 
-    assert(map != NULL && map->source != NULL && map->texts != NULL);
+    assert(map->source != NULL && map->texts != NULL);
     if (template_value(conn, map->source, &source) == -1)
         return -1;
     n = source.n;
     if (map->hostnames && n > 0 && source.p[n - 1] == '.')
         n--;
-    text = map_find(map, source.p, n);
-    if (text == MAP_NONE) {
-        text = map->otherwise;
-        if (n > 0 && match_regexes(map, conn, source.p, n, &text) == -1)
-            return -1;
-    }
+    if (map_look_up(map, conn, source.p, n, &text) == -1)
+        return -1;
     return map_text_value(conn, &map->texts[text], value);
 }
 

@@ -28,5 +28,9 @@ struct map {
 
 /* Returns the number of the text that the tables have for a source, or MAP_NONE. */
 uint32_t map_find(const struct map *map, const char *p, size_t n);
+/* Looks a text up in the tables, then by the expressions, whose captures lie in the text and are
+ * kept for the session. Without a match *text stays. -1 without memory. */
+int map_look_up(
+    const struct map *map, struct fb_conn *conn, const char *p, size_t n, uint32_t *text);
 /* Works out the variable's value; its `arg` is the map. -1 without memory. */
 int map_get(struct fb_conn *conn, const struct variable *variable, struct value *value);

@@ -8,6 +8,7 @@
 #include "features/pass/pass.h"
 
 #include "features/features.h"
+#include "features/server_name/server_name.h"
 #include "features/upstream/upstream.h"
 #include "session/session.h"
 #include "settings/apply.h"
@@ -120,6 +121,21 @@ static bool are_unknown(const struct scope *stream)
     return false;
 }
 
+/* Prepares a binding, and the server, whose protocol may pass clients; returns whether it may. */
+static bool prepare_binding(const struct pass_conf *conf, struct binding *binding, bool connects)
+{
+    struct server *server = binding->server;
+
+    server->passes = protocol_passes(conf, server->protocol);
+    if (!server->passes)
+        return false;
+    server->connects = server->connects || connects; /* perhaps to one of those that do */
+    server->proceed = pass_begin_client;
+    if (binding->ops == &session_conn_ops)
+        binding->ops = &pass_conn_ops;
+    return true;
+}
+
 static void pass_servers(struct apply *apply, const struct scope *stream)
 {
     const struct pass_conf *conf = feature_conf(apply, FEATURE_PASS);
@@ -134,14 +150,12 @@ static void pass_servers(struct apply *apply, const struct scope *stream)
         return;
     for (unsigned i = 0; i < list->n; i++) {
         struct binding *binding = list->places[i].binding;
+        const struct server_names *names = binding->names;
 
-        binding->server->passes = protocol_passes(conf, binding->server->protocol);
-        if (binding->server->passes && connects) /* perhaps to one of those that do */
-            binding->server->connects = true;
-        if (binding->server->passes && binding->ops == &session_conn_ops)
-            binding->ops = &pass_conn_ops;
-        if (binding->server->passes)
-            binding->server->proceed = pass_begin_client;
+        prepare_binding(conf, binding, connects);
+        for (unsigned k = 1; names != NULL && k < names->n; k++)
+            if (prepare_binding(conf, names->servers[k].binding, connects) && connects)
+                binding->server->connects = true;
     }
     STAILQ_FOREACH (use, &conf->uses, link) {
         struct fb_listener *listener = use->listener;

@@ -239,7 +239,8 @@ static void open_and_pass(struct fb_conn *conn, void (*open)(struct fb_conn *con
     struct pass_part *passage;
 
     assert(stream->opening == NULL);
-    assert(conn->ops == &session_conn_ops || conn->session_phase == SESSION_PREREAD);
+    assert(conn->ops == &session_conn_ops || conn->session_phase == SESSION_TLS ||
+           conn->session_phase == SESSION_PREREAD);
     stream->opening = conn;
     open(conn);
     stream->opening = NULL;
@@ -251,11 +252,8 @@ static void open_and_pass(struct fb_conn *conn, void (*open)(struct fb_conn *con
     session_leave_server(conn);
     if (!conn_is_active(conn))
         return;
-    net_reserve(conn->net, -session_keeps_slot(conn));
-    conn->owner = passage->binding;
-    net_reserve(conn->net, session_keeps_slot(conn));
+    session_move(conn, passage->binding);
     conn->ops = passage->binding->ops;
-    CHECK_KIND(session_binding_of(conn), BINDING_KIND);
     passage->address = passage->next;
     session_record_of(conn)->passed_to = &passage->address;
     passage->binding = NULL;

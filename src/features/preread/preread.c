@@ -5,6 +5,7 @@
 #include "features/preread/preread.h"
 
 #include "features/features.h"
+#include "features/server_name/server_name.h"
 #include "session/record.h"
 #include "session/session.h"
 #include "session/timeouts.h"
@@ -133,6 +134,8 @@ static size_t preread_data(struct fb_conn *conn, fb_bytes in)
     }
     conn_debug(conn, "preread %zu bytes: %s", in.n,
         status == TLS_HELLO_WHOLE ? "a ClientHello" : "no ClientHello");
+    if (!session_binding_of(conn)->ssl && server_name_choose(conn, &preread->hello, seen) == -1)
+        conn_fail(conn, FB_NO_MEMORY);
     if (!conn_is_active(conn) || !end_phase(conn)) /* input of an ended session is dropped */
         return in.n;
     conn_offer_again(conn);

@@ -25,6 +25,11 @@ int os_process_allow_dumps(void)
     return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
+int os_process_forbid_dumps(void)
+{
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 int os_process_keep_capabilities(void)
 {
     return prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);

@@ -23,6 +23,11 @@ int os_process_allow_dumps(void)
     return 0;
 }
 
+int os_process_forbid_dumps(void)
+{
+    return 0;
+}
+
 int os_process_keep_capabilities(void)
 {
     return 0;

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Gives the client's bytes to the engine, and the engine's to the client, until both have finished.
+ * Reading stops while a reply is awaited: the bytes stay with the connection until it says how many
+ * of them belong to the handshake. */
+#include "features/ssl/handshake.h"
+
+#include "features/server_name/server_name.h"
+#include "net/conn_input.h"
+#include "net/conn_output.h"
+#include "os/process.h"
+#include "session/end.h"
+#include "session/session.h"
+#include "session/timeouts.h"
+#include "session/tls.h"
+#include "tls/hello.h"
+#include "tls/layer.h"
+#include "tls/link.h"
+#include "tls/verify_text.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SSL_HANDSHAKE_KIND KIND('S', 'H', 'A', 'K')
+
+/* conn->state in SESSION_TLS. */
+struct ssl_handshake {
+    unsigned kind;
+    struct fb_conn *conn;
+    struct tls_pending pending;
+    uint64_t since; /* monotonic ms: when the phase began */
+    size_t fed;     /* bytes of the unconsumed input that the engine has been given */
+    bool chooses;   /* the ClientHello has still to choose the server */
+    struct tls_hello hello;
+};
+
+static const struct conn_ops handshake_ops;
+
+static struct ssl_handshake *handshake_of(const struct fb_conn *conn)
+{
+    struct ssl_handshake *handshake = conn->state;
+
+    assert(conn->session_phase == SESSION_TLS);
+    CHECK_KIND(handshake, SSL_HANDSHAKE_KIND);
+    return handshake;
+}
+
+static const struct tls_profile *profile_of(const struct fb_conn *conn)
+{
+    const struct tls_profile *own = session_server_of(conn)->tls;
+
+    return own != NULL ? own : session_binding_of(conn)->tls;
+}
+
+static void handshake_replied(
+    struct tls_pending *pending, enum tls_step step, const struct tls_reply *reply);
+
+/* Ends the session of a client without a handshake. */
+static COLD void end_unshaken(struct fb_conn *conn)
+{
+    session_end_note(conn, SESSION_END_TLS_FAILED);
+    conn_close(conn);
+}
+
+unsigned ssl_handshake_begin(struct fb_conn *conn, const void *arg)
+{
+    struct ssl_handshake *handshake;
+
+    (void)arg;
+    if (!session_binding_of(conn)->ssl || conn->source.layered) /* by an earlier server */
+        return 0;
+    assert(conn->phase == CONN_OPEN && conn->state == NULL && profile_of(conn) != NULL);
+    handshake = memory_alloc(conn->net->memory, sizeof(*handshake));
+    if (handshake == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return 0;
+    }
+    *handshake = (struct ssl_handshake) {
+        .kind = SSL_HANDSHAKE_KIND,
+        .conn = conn,
+        .pending.replied = handshake_replied,
+        .since = conn->net->loop.clock.mono_ms,
+        .chooses = session_binding_of(conn)->names != NULL,
+    };
+    conn->state = handshake;
+    session_set_phase(conn, SESSION_TLS);
+    conn->ops = &handshake_ops;
+    conn_deadline_set(conn, profile_of(conn)->handshake_timeout);
+    return 0;
+}
+
+/* Gives the connection its earlier operations back, and frees the memory of the phase. */
+static void leave_handshake(struct fb_conn *conn)
+{
+    struct ssl_handshake *handshake = handshake_of(conn);
+
+    if (handshake->pending.number != 0)
+        tls_link_cancel(stream_of(conn)->tls_link, &handshake->pending);
+    handshake->kind = 0;
+    memory_release(conn->net->memory, handshake);
+    conn->state = NULL;
+    conn->ops = session_receive_ops(conn);
+}
+
+/* ---- The client's bytes ---- */
+
+/* Refuses a client by an alert of our own. */
+static COLD void refuse_client(struct fb_conn *conn, enum tls_alert alert, const char *why)
+{
+    const uint8_t record[] = { TLS_ALERT, 3, 1, 0, 2, 2, (uint8_t)alert };
+
+    conn_log(conn, LEVEL_INFO, 0, "%s", why);
+    conn_write(conn, record, sizeof(record));
+    end_unshaken(conn);
+}
+
+/* Sets the deadline by the server's time since the begin of the phase. */
+static void set_deadline(struct fb_conn *conn)
+{
+    uint64_t passed = conn->net->loop.clock.mono_ms - handshake_of(conn)->since;
+    uint64_t timeout = profile_of(conn)->handshake_timeout;
+
+    conn_deadline_set(conn, timeout > passed ? timeout - passed : 1);
+}
+
+/* Lets the name in the ClientHello choose the server; false: the message is not whole, or the
+ * client is refused. */
+static bool choose_server(struct ssl_handshake *handshake, fb_bytes in)
+{
+    struct fb_conn *conn = handshake->conn;
+    enum tls_hello_status status = tls_hello_parse(&handshake->hello, in);
+
+    if (status == TLS_HELLO_MORE && in.n < TLS_HANDSHAKE_MOST)
+        return false;
+    if (status == TLS_HELLO_MORE) {
+        refuse_client(conn, TLS_DECODE_ERROR, "too long ClientHello");
+        return false;
+    }
+    handshake->chooses = false;
+    if (server_name_choose(conn, &handshake->hello, in) == -1) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return false;
+    }
+    set_deadline(conn);
+    return true;
+}
+
+static size_t handshake_data(struct fb_conn *conn, fb_bytes in)
+{
+    struct ssl_handshake *handshake = handshake_of(conn);
+    struct tls_link *link = stream_of(conn)->tls_link;
+    struct tls_start start = { .role = TLS_SERVER };
+
+    assert(handshake->fed == 0 && in.n > 0);
+    if (handshake->chooses && !choose_server(handshake, in))
+        return conn_is_active(conn) ? 0 : in.n;
+    if (profile_of(conn)->reject) {
+        refuse_client(conn, TLS_UNRECOGNIZED_NAME, "handshake rejected");
+        return in.n;
+    }
+    start.profile = profile_of(conn)->index;
+    if (handshake->pending.number == 0 && tls_link_begin(link, &handshake->pending, &start) == -1) {
+        conn_log(conn, LEVEL_INFO, 0, "no handshake can begin");
+        end_unshaken(conn);
+        return in.n;
+    }
+    if (in.n > TLS_FEED_MOST)
+        in.n = TLS_FEED_MOST;
+    handshake->fed = in.n;
+    conn_stop(conn);
+    tls_link_feed(link, &handshake->pending, in);
+    return 0;
+}
+
+static void handshake_eof(struct fb_conn *conn, fb_bytes rest)
+{
+    (void)rest;
+    conn_log(conn, LEVEL_INFO, 0, "peer closed connection in SSL handshake");
+    session_end_note(conn, SESSION_END_TLS_FAILED);
+    conn_fail(conn, FB_PEER_GONE);
+}
+
+static void handshake_expired(struct fb_conn *conn)
+{
+    uint64_t passed = conn->net->loop.clock.mono_ms - handshake_of(conn)->since;
+    uint64_t timeout = profile_of(conn)->handshake_timeout;
+    char reason[128];
+
+    if (passed < timeout) { /* the time is longer than a deadline can be */
+        conn_deadline_set(conn, timeout - passed);
+        return;
+    }
+    conn_log(conn, LEVEL_INFO, 0, "client timed out (%d: %s)", ETIMEDOUT,
+        os_error_text(ETIMEDOUT, reason, sizeof(reason)));
+    conn_fail(conn, FB_TIMED_OUT);
+}
+
+/* ---- The engine's replies ---- */
+
+/* Whether the client's certificate is wanted even so: for `optional_no_ca` an authority may be
+ * unknown, by nginx's list of errors. */
+static bool is_wanted_unverified(enum tls_verify wanted, int32_t code)
+{
+    return wanted == TLS_VERIFY_OPTIONAL_NO_CA && ((code >= 18 && code <= 21) || code == 27);
+}
+
+/* Whether the client's certificate is what the server wants; else a line says why not. */
+static bool accepts_client(struct fb_conn *conn, const struct tls_session *session)
+{
+    enum tls_verify wanted = profile_of(conn)->verify;
+    const char *why;
+
+    if (wanted == TLS_VERIFY_OFF)
+        return true;
+    if (session->verify == TLS_VERIFY_FAILED &&
+        !is_wanted_unverified(wanted, session->verify_code)) {
+        why = tls_verify_text(session->verify_code);
+        conn_log(conn, LEVEL_INFO, 0, "client SSL certificate verify error: (%d:%s)",
+            (int)session->verify_code, why != NULL ? why : "unknown");
+        return false;
+    }
+    if (session->verify == TLS_VERIFIED_NONE && wanted == TLS_VERIFY_ON) {
+        conn_log(conn, LEVEL_INFO, 0, "client sent no required SSL certificate");
+        return false;
+    }
+    return true;
+}
+
+/* Puts the layer on the connection, and lets the session go on. A refused client is told so by the
+ * layer, within the time of the handshake. */
+static void end_handshake(struct fb_conn *conn, const struct tls_reply *reply)
+{
+    if (!tls_link_takes(stream_of(conn)->tls_link, &reply->session) || conn->out != NULL) {
+        conn_log(conn, LEVEL_ALERT, 0, "the engine has made a handshake that cannot be");
+        session_end_note(conn, SESSION_END_TLS_FAILED);
+        conn_fail(conn, FB_IO_ERROR);
+        return;
+    }
+    conn_debug(conn, "TLS: the handshake is done");
+    if (layer_begin(conn, &reply->session, (fb_bytes) { reply->out, reply->out_n }) == -1) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return;
+    }
+    session_tls_set(conn, &reply->session);
+    if (!conn_is_active(conn))
+        return;
+    if (!accepts_client(conn, &reply->session)) {
+        end_unshaken(conn);
+        return;
+    }
+    conn->received = conn->sent = 0;
+    conn_deadline_clear(conn);
+    leave_handshake(conn);
+    conn_resume(conn);
+    session_proceed(conn);
+}
+
+static void handshake_replied(
+    struct tls_pending *pending, enum tls_step step, const struct tls_reply *reply)
+{
+    struct ssl_handshake *handshake = container_of(pending, struct ssl_handshake, pending);
+    struct fb_conn *conn = handshake->conn;
+
+    CHECK_KIND(handshake, SSL_HANDSHAKE_KIND);
+    assert(reply->used <= handshake->fed);
+    conn_drop_input(conn, reply->used);
+    handshake->fed = 0;
+    if (conn_is_active(conn) && step == TLS_DONE) {
+        end_handshake(conn, reply);
+    } else if (conn_is_active(conn)) {
+        conn_write(conn, reply->out, reply->out_n);
+        if (step == TLS_MORE) {
+            conn_resume(conn);
+        } else {
+            conn_log(conn, LEVEL_INFO, 0, "%s", reply->text);
+            end_unshaken(conn);
+        }
+    }
+    net_flush(conn->net);
+}
+
+/* ---- What happens as in any session ---- */
+
+static void handshake_closed(struct fb_conn *conn, fb_reason reason)
+{
+    conn->received = conn->sent = 0;           /* the handshake is no part of the session's bytes */
+    session_set_status(conn, STATUS_INTERNAL); /* whatever the reason, as in nginx */
+    leave_handshake(conn);
+    session_closed(conn, reason);
+}
+
+static void handshake_describe(
+    const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
+{
+    session_describe(conn, line, text);
+    line->action = "SSL handshaking";
+}
+
+static const struct conn_ops handshake_ops = {
+    .data = handshake_data,
+    .eof = handshake_eof,
+    .writable = session_ignore,
+    .expired = handshake_expired,
+    .closed = handshake_closed,
+    .failed = session_failed,
+    .describe = handshake_describe,
+};

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes the profiles of the cycle of the values of servers, when all servers are read.
+ *
+ * Responsible for what belongs together: certificates and keys, verification and its authorities,
+ * `listen ... ssl` and a certificate. Servers without a directive of TLS of their own share a
+ * profile. Invariant: every path is one entry of the cycle's files. */
+#include "features/features.h"
+#include "features/server_name/server_name.h"
+#include "features/ssl/handshake.h"
+#include "features/ssl/ssl.h"
+#include "settings/listen.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct ssl_file {
+    RB_ENTRY(ssl_file) node;
+    const char *path;
+    uint32_t index;
+};
+
+static int compare_files(const struct ssl_file *a, const struct ssl_file *b)
+{
+    return strcmp(a->path, b->path);
+}
+
+RB_GENERATE_INTERNAL(ssl_files, ssl_file, node, compare_files, static __attribute__((unused)))
+
+/* Returns a word's place as FILE:LINE; NULL after a report. */
+static const char *place_of_word(struct apply *apply, const struct conf_word *word)
+{
+    return apply_taken(
+        apply, arena_printf(apply->cycle->arena, "%s:%u", word->file->name, word->line));
+}
+
+/* Appends a file to the cycle's; false after a report. */
+static bool append_file(struct apply *apply, const struct conf_word *word, struct ssl_file *file)
+{
+    struct tls_profiles *profiles = &apply->cycle->tls;
+    const char *at = place_of_word(apply, word);
+    struct tls_file *files =
+        apply_grow(apply, profiles->files, profiles->file_n, sizeof(*profiles->files));
+
+    if (at == NULL || files == NULL)
+        return false;
+    profiles->files = files;
+    file->index = profiles->file_n++;
+    assert(file->index != TLS_NO_FILE);
+    profiles->files[file->index] = (struct tls_file) { .path = file->path, .at = at };
+    return true;
+}
+
+/* Returns the index of a file, which becomes an entry at its first use; TLS_NO_FILE where the word
+ * is NULL, and after a report. */
+static uint32_t file_index(struct apply *apply, const struct conf_word *word)
+{
+    struct ssl_conf *conf = feature_conf(apply, FEATURE_SSL);
+    struct ssl_file *file, *known;
+
+    if (word == NULL || (file = apply_alloc(apply, sizeof(*file))) == NULL)
+        return TLS_NO_FILE;
+    file->path = apply_conf_path(apply, word->text);
+    if (file->path == NULL)
+        return TLS_NO_FILE;
+    known = RB_FIND(ssl_files, &conf->files, file);
+    if (known != NULL)
+        return known->index;
+    if (!append_file(apply, word, file))
+        return TLS_NO_FILE;
+    RB_INSERT(ssl_files, &conf->files, file);
+    return file->index;
+}
+
+/* Returns the word of a directive in force for the server, for a message. */
+static const struct conf_word *directive_word(const struct scope *server, const char *name)
+{
+    const struct scope_entry *seen;
+
+    for (const struct scope *scope = server; scope != NULL; scope = scope->outer)
+        STAILQ_FOREACH (seen, &scope->seen, link)
+            if (strcmp(seen->setting->name, name) == 0)
+                return &seen->directive->name;
+    return &server->directive->name;
+}
+
+/* Reports values of a server that do not go together; returns whether all do. */
+static bool check_values(
+    struct apply *apply, const struct scope *server, const struct ssl_values *values)
+{
+    bool verifies =
+        values->verify_client == TLS_VERIFY_ON || values->verify_client == TLS_VERIFY_OPTIONAL;
+
+    if (values->keys.n < values->certificates.n) {
+        const struct conf_word *alone = values->certificates.list[values->keys.n];
+
+        report_error(apply->report, alone,
+            "no \"ssl_certificate_key\" is defined for certificate \"%s\"", alone->text);
+        return false;
+    }
+    if (values->keys.n > values->certificates.n)
+        report_warn(apply->report, values->keys.list[values->certificates.n],
+            "\"ssl_certificate_key\" without a certificate, ignored");
+    if (verifies && values->client_certificate == NULL && values->trusted_certificate == NULL) {
+        report_error(apply->report, directive_word(server, "ssl_verify_client"),
+            "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client");
+        return false;
+    }
+    return true;
+}
+
+static struct tls_pair *make_pairs(struct apply *apply, const struct ssl_values *values)
+{
+    struct tls_pair *pairs = apply_alloc(apply, values->certificates.n * sizeof(*pairs));
+
+    for (unsigned i = 0; pairs != NULL && i < values->certificates.n; i++)
+        pairs[i] = (struct tls_pair) {
+            .certificate = file_index(apply, values->certificates.list[i]),
+            .key = file_index(apply, values->keys.list[i]),
+        };
+    return pairs;
+}
+
+/* Returns the indexes of files; NULL: there are none. */
+static uint32_t *make_indexes(struct apply *apply, const struct ssl_words *words)
+{
+    uint32_t *indexes = words->n > 0 ? apply_alloc(apply, words->n * sizeof(*indexes)) : NULL;
+
+    for (unsigned i = 0; indexes != NULL && i < words->n; i++)
+        indexes[i] = file_index(apply, words->list[i]);
+    return indexes;
+}
+
+static void fill_profile(struct apply *apply, const struct scope *server,
+    const struct ssl_values *values, struct tls_profile *profile)
+{
+    *profile = (struct tls_profile) {
+        .at = place_of_word(apply, &server->directive->name),
+        .pairs = values->certificates.n > 0 ? make_pairs(apply, values) : NULL,
+        .pair_n = values->certificates.n,
+        .versions = (uint8_t)values->versions,
+        .prefer_server_ciphers = values->prefer_server_ciphers != 0,
+        .reject = values->reject_handshake != 0,
+        .ciphers = values->ciphers,
+        .groups = values->curves,
+        .alpn = values->alpn.p,
+        .alpn_n = values->alpn.n,
+        .commands = values->commands.list,
+        .command_n = values->commands.n,
+        .verify = (enum tls_verify)values->verify_client,
+        .verify_depth = (unsigned)values->verify_depth,
+        .client_ca = file_index(apply, values->client_certificate),
+        .trusted = file_index(apply, values->trusted_certificate),
+        .crl = file_index(apply, values->crl),
+        .dhparam = file_index(apply, values->dhparam),
+        .passwords = file_index(apply, values->passwords),
+        .tickets = values->session_tickets != 0,
+        .ticket_keys = make_indexes(apply, &values->ticket_keys),
+        .ticket_key_n = values->ticket_keys.n,
+        .session_timeout = (uint32_t)(values->session_timeout / 1000),
+        .handshake_timeout = (uint64_t)values->handshake_timeout,
+    };
+    assert(profile->versions != 0);
+}
+
+/* Whether the server itself has a directive of the feature. */
+static bool has_own_values(const struct scope *server)
+{
+    const struct scope_entry *seen;
+
+    STAILQ_FOREACH (seen, &server->seen, link)
+        if (seen->setting->feature == 1 + FEATURE_SSL)
+            return true;
+    return false;
+}
+
+/* Whether the server can have a handshake. */
+static bool has_tls(const struct scope *server)
+{
+    const struct ssl_values *values = feature_values(server, FEATURE_SSL);
+
+    return values->certificates.n > 0 || values->reject_handshake;
+}
+
+/* Returns how many profiles the servers have, at most. */
+static unsigned count_profiles(const struct scope *stream)
+{
+    const struct scope *server;
+    unsigned n = 0;
+    bool common = false;
+
+    STAILQ_FOREACH (server, &stream->servers, link) {
+        bool own = has_own_values(server);
+
+        n += has_tls(server) && own;
+        common = common || (has_tls(server) && !own);
+    }
+    return n + common;
+}
+
+/* Gives the server its profile, in the room that was counted. */
+static void give_profile(struct apply *apply, struct scope *server)
+{
+    const struct ssl_values *values = feature_values(server, FEATURE_SSL);
+    struct ssl_conf *conf = feature_conf(apply, FEATURE_SSL);
+    struct tls_profiles *profiles = &apply->cycle->tls;
+    bool own = has_own_values(server);
+    struct tls_profile *profile;
+
+    assert(has_tls(server));
+    if (!own && conf->common != NULL) {
+        server->server->tls = conf->common;
+        return;
+    }
+    if (!check_values(apply, server, values))
+        return;
+    profile = &profiles->list[profiles->n];
+    fill_profile(apply, server, values, profile);
+    profile->index = profiles->n++;
+    server->server->tls = profile;
+    if (!own)
+        conf->common = profile;
+}
+
+/* Whether a variable of the feature is used. */
+static bool uses_variables(struct variables *variables)
+{
+    struct variable *variable = NULL;
+
+    while ((variable = variables_next(variables, variable)) != NULL)
+        for (const struct variable_row *row = variables_ssl; row->name != NULL; row++)
+            if (variable->index != 0 && variable->get == row->get)
+                return true;
+    return false;
+}
+
+void ssl_make_profiles(struct apply *apply, struct scope *stream)
+{
+    bool keeps = uses_variables(apply->cycle->stream.variables);
+    struct scope *server;
+    unsigned n = count_profiles(stream);
+
+    STAILQ_FOREACH (server, &stream->servers, link)
+        server->server->keeps_tls = keeps; /* of all: a client may be passed on */
+    if (!apply_is_whole(apply, stream) || n == 0)
+        return;
+    apply->cycle->tls.list = apply_alloc(apply, n * sizeof(struct tls_profile));
+    if (apply->cycle->tls.list == NULL)
+        return;
+    STAILQ_FOREACH (server, &stream->servers, link)
+        if (apply_is_whole(apply, server) && has_tls(server))
+            give_profile(apply, server);
+    assert(apply->cycle->tls.n <= n);
+}
+
+/* Adds the handshake to what the sessions of a server begin with, once. */
+static void add_handshake(struct apply *apply, struct server *server)
+{
+    const struct phase_handler *handler = server->before;
+
+    while (handler != NULL && handler->run != ssl_handshake_begin)
+        handler = handler->next;
+    if (handler == NULL)
+        feature_add_handler(apply, server, PHASE_SSL, ssl_handshake_begin, NULL);
+}
+
+/* Whether two servers want the same of clients' certificates. */
+static bool verify_alike(const struct server *a, const struct server *b)
+{
+    const struct ssl_values *left = server_feature(a, FEATURE_SSL),
+                            *right = server_feature(b, FEATURE_SSL);
+
+    if (left->verify_client != right->verify_client)
+        return false;
+    return left->verify_client == TLS_VERIFY_OFF ||
+           (left->verify_depth == right->verify_depth && left->crl == right->crl &&
+               left->client_certificate == right->client_certificate &&
+               left->trusted_certificate == right->trusted_certificate);
+}
+
+/* Makes a server of an address have handshakes, without a profile by the default server's; `listen`
+ * is the server's. */
+static void bind_server(struct apply *apply, struct binding *binding,
+    const struct server *default_server, const struct listen_address *listen)
+{
+    const struct tls_profile *profile = default_server->tls;
+
+    binding->ssl = true;
+    binding->tls = profile;
+    if (binding->server->tls != NULL || !apply_is_whole(apply, listen->scope))
+        return;
+    if (profile == NULL || profile->pair_n == 0)
+        report_error(apply->report, listen->word,
+            "no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive");
+    else if (!verify_alike(binding->server, default_server))
+        report_error(apply->report, listen->word,
+            "a server without \"ssl_certificate\" has the TLS of the default server, and cannot "
+            "verify clients in another way");
+}
+
+/* Binds the servers of an address, the default server first. */
+static void bind_address(struct apply *apply, const struct listen_address *first)
+{
+    struct binding *binding = first->binding;
+    const struct server_names *names = binding->names;
+
+    add_handshake(apply, binding->server);
+    bind_server(apply, binding, binding->server, first->chosen);
+    for (unsigned i = 1; names != NULL && i < names->n; i++)
+        bind_server(apply, names->servers[i].binding, binding->server, names->servers[i].listen);
+}
+
+void ssl_bind(struct apply *apply, struct scope *stream)
+{
+    const struct scope *server;
+    const struct listen_address *listen;
+
+    STAILQ_FOREACH (server, &stream->servers, link)
+        STAILQ_FOREACH (listen, &server->listens, link)
+            if (listen->binding != NULL && listen->ssl)
+                bind_address(apply, listen);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The directives of TLS to clients, as a server has them, and what is made of them: a profile
+ * (tls/profile.h), which the engine of handshakes reads. Private to the feature and its tests. */
+#pragma once
+
+#include "settings/feature.h"
+#include "text/variable.h"
+#include "tls/profile.h"
+
+#include <bsd/sys/tree.h>
+
+/* Arguments of a directive that may be repeated. */
+struct ssl_words {
+    const struct conf_word **list;
+    unsigned n;
+};
+
+struct ssl_alpn {
+    const uint8_t *p; /* each protocol behind its length byte */
+    unsigned n;       /* bytes */
+};
+
+struct ssl_commands {
+    struct tls_command *list;
+    unsigned n;
+};
+
+/* The feature's struct of a server. Words of files are as written; NULL: none. */
+struct ssl_values {
+    struct ssl_words certificates, keys, ticket_keys;
+    struct ssl_alpn alpn;
+    struct ssl_commands commands;
+    const char *ciphers, *curves; /* NULL: the default */
+    const struct conf_word *client_certificate, *trusted_certificate, *crl, *dhparam, *passwords;
+    int64_t versions; /* TLS_VERSION_... */
+    int64_t prefer_server_ciphers, reject_handshake, session_tickets;
+    int64_t verify_client, verify_depth;        /* the first is an enum tls_verify */
+    int64_t handshake_timeout, session_timeout; /* ms */
+};
+
+struct ssl_file;
+RB_HEAD(ssl_files, ssl_file);
+
+/* The feature's struct of the configuration. */
+struct ssl_conf {
+    struct ssl_files files;           /* entries of tls_profiles.files, by path */
+    const struct tls_profile *common; /* of servers without a directive of TLS; or NULL */
+};
+
+extern const struct variable_row variables_ssl[];
+
+/* Makes the profiles of all servers with a certificate. */
+void ssl_make_profiles(struct apply *apply, struct scope *stream);
+/* Tells the bindings of addresses with `ssl`, and reports one without a certificate. */
+void ssl_bind(struct apply *apply, struct scope *stream);

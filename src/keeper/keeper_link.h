@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The keeper's end of the link to its worker. */
+#pragma once
+
+#include "keeper/keeper.h"
+
+/* Takes the socket of a new link; handshakes of the last one end. */
+void keeper_link_open(struct keeper *keeper, int fd);
+/* Closes the link, if any, and ends its handshakes. */
+void keeper_link_close(struct keeper *keeper);

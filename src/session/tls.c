@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Copies what variables need of a handshake to memory of exactly that size: the session's arena
+ * would take a page for an idle client. */
+#include "session/tls.h"
+
+#include <string.h>
+
+/* Client, record and copy, beside the keys of the layer, are what an idle session may cost. */
+static_assert(sizeof(struct session_tls_info) <= 40, "a TLS session has become dearer");
+
+static void tls_info_ended(struct fb_conn *conn, struct session_part *part)
+{
+    memory_release(conn->net->memory, part);
+}
+
+static const struct session_part_kind tls_info_kind = { .stays = true, .ended = tls_info_ended };
+
+const struct session_tls_info *session_tls_of(const struct fb_conn *conn)
+{
+    return session_part_of(conn, &tls_info_kind);
+}
+
+static void copy_texts(struct session_tls_info *info, const struct tls_session *session)
+{
+    char *end = info->texts;
+
+    memcpy(end, session->session_id, session->session_id_n);
+    end += session->session_id_n;
+    memcpy(end, session->alpn, session->alpn_n);
+    end += session->alpn_n;
+    memcpy(end, session->name, session->name_n);
+}
+
+void session_tls_set(struct fb_conn *conn, const struct tls_session *session)
+{
+    size_t n = (size_t)session->session_id_n + session->alpn_n + session->name_n;
+    struct session_record *record;
+    struct session_tls_info *info;
+
+    assert(!conn->outgoing && session_tls_of(conn) == NULL);
+    assert(session->session_id_n <= sizeof(session->session_id));
+    if (!session_server_of(conn)->keeps_tls)
+        return;
+    record = session_record_make(conn);
+    if (record == NULL)
+        return;
+    info = memory_alloc(conn->net->memory, sizeof(*info) + n);
+    if (info == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return;
+    }
+    *info = (struct session_tls_info) {
+        .version = session->version,
+        .suite = session->suite,
+        .group = session->group,
+        .resumed = session->resumed != 0,
+        .verify = session->verify,
+        .verify_code = session->verify_code,
+        .session_id_n = session->session_id_n,
+        .alpn_n = session->alpn_n,
+        .name_n = session->name_n,
+    };
+    copy_texts(info, session);
+    session_part_add(record, &info->part, &tls_info_kind);
+}

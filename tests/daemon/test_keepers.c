@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keepers of the real daemon: clients of libssl shake hands with certificates that only the master
+ * may read, keepers die under them, and no worker has a key. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+#include "daemon/proc_memory.h"
+#include "daemon/upgrade.h"
+#include "support/certificates.h"
+#include "support/directory.h"
+#include "support/test.h"
+
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define PROCESSES 16
+
+/* A client's session. */
+struct tls_client {
+    SSL_CTX *context;
+    SSL *ssl;
+    int fd;
+};
+
+static struct identity identity;
+
+static void end_client(struct tls_client *client)
+{
+    SSL_free(client->ssl);
+    SSL_CTX_free(client->context);
+    if (client->fd != -1)
+        close(client->fd);
+    *client = (struct tls_client) { .fd = -1 };
+}
+
+/* Connects, and shakes hands; false: the handshake has failed. */
+static bool begin_client(struct tls_client *client, in_port_t port)
+{
+    const struct timeval patience = { .tv_sec = TEST_PATIENCE_MS / 1000 };
+
+    *client = (struct tls_client) { .fd = client_open(port) };
+    ck_assert_int_eq(
+        setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    client->context = SSL_CTX_new(TLS_client_method());
+    client->ssl = SSL_new(client->context);
+    ck_assert_ptr_nonnull(client->ssl);
+    SSL_set_fd(client->ssl, client->fd);
+    ERR_clear_error();
+    if (SSL_connect(client->ssl) == 1)
+        return true;
+    end_client(client);
+    return false;
+}
+
+static void echo(const struct tls_client *client, const char *text)
+{
+    int n = (int)strlen(text);
+    char back[64];
+
+    ck_assert_int_eq(SSL_write(client->ssl, text, n), n);
+    for (int got = 0; got < n;) {
+        int more = SSL_read(client->ssl, back + got, n - got);
+
+        ck_assert_int_gt(more, 0);
+        got += more;
+    }
+    ck_assert_mem_eq(back, text, (size_t)n);
+}
+
+static bool is_served(in_port_t port)
+{
+    struct tls_client client;
+
+    if (!begin_client(&client, port))
+        return false;
+    echo(&client, "is it served?");
+    end_client(&client);
+    return true;
+}
+
+/* Makes a certificate, and its files cert.pem and cert.key. */
+static void make_certificate(const char *name)
+{
+    if (identity.certificate != NULL)
+        certificates_free(&identity);
+    identity = certificates_make(name, IDENTITY_EC, NULL, 0, 7200);
+    certificates_write("cert.pem", identity.certificate, NULL);
+    certificates_write_key("cert.key", identity.key, NULL);
+}
+
+static struct daemon *start(const char *main)
+{
+    signal(SIGPIPE, SIG_IGN);
+    make_certificate("first.example");
+    return daemon_start_new(1,
+        "worker_processes 2; %s events { worker_connections 100; } stream { "
+        "ssl_certificate %s/cert.pem; ssl_certificate_key %s/cert.key; "
+        "server { listen 127.0.0.1:$0 ssl; echo; } }",
+        main, directory, directory);
+}
+
+static void finish(struct daemon *daemon)
+{
+    daemon_finish(daemon);
+    certificates_free(&identity);
+}
+
+#define KEEPER "keeper process"
+#define WORKER "worker process"
+
+START_TEST(keepers_may_die_under_sessions)
+{
+    struct daemon *daemon = start("");
+    struct tls_client clients[8];
+    pid_t list[PROCESSES];
+
+    daemon_expects(daemon, "exited on signal 9");
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert(begin_client(&clients[i], daemon->ports[0]));
+    for (unsigned i = 0, n = test_trials(100); i < n; i++) {
+        int half = client_open(daemon->ports[0]); /* a handshake under way */
+
+        client_send(half, "\x16\x03\x01");
+        WAIT_FOR(proc_titled(daemon->pid, KEEPER, list, PROCESSES) == 2);
+        ck_assert_int_eq(kill(list[i % 2], SIGKILL), 0);
+        for (unsigned j = 0; j < 8; j++)
+            echo(&clients[j], "an open session loses nothing");
+        WAIT_FOR(is_served(daemon->ports[0]));
+        close(half);
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        echo(&clients[i], "nor later");
+        end_client(&clients[i]);
+    }
+    WAIT_FOR(proc_titled(daemon->pid, WORKER, list, PROCESSES) == 2);
+    finish(daemon);
+}
+END_TEST
+
+START_TEST(a_replaced_worker_has_its_keeper)
+{
+    struct daemon *daemon = start("");
+    pid_t list[PROCESSES];
+
+    daemon_expects(daemon, "exited on signal 9");
+    for (unsigned i = 0; i < 4; i++) {
+        WAIT_FOR(proc_titled(daemon->pid, WORKER, list, PROCESSES) == 2);
+        ck_assert_int_eq(kill(list[0], SIGKILL), 0);
+        ck_assert_int_eq(kill(list[1], SIGKILL), 0);
+        WAIT_FOR(is_served(daemon->ports[0]));
+        ck_assert_uint_eq(proc_titled(daemon->pid, KEEPER, list, PROCESSES), 2);
+    }
+    finish(daemon);
+}
+END_TEST
+
+START_TEST(no_worker_has_a_key)
+{
+    struct daemon *daemon = start("");
+    pid_t list[PROCESSES];
+    BIGNUM *secret = NULL;
+    uint8_t big[32], little[32];
+
+    ck_assert_int_eq(EVP_PKEY_get_bn_param(identity.key, "priv", &secret), 1);
+    ck_assert_int_eq(BN_bn2binpad(secret, big, 32), 32);
+    ck_assert_int_eq(BN_bn2lebinpad(secret, little, 32), 32);
+    BN_free(secret);
+    for (unsigned i = 0; i < 20; i++)
+        ck_assert(is_served(daemon->ports[0]));
+    ck_assert_uint_eq(proc_titled(daemon->pid, WORKER, list, PROCESSES), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_ne(proc_memory_has(list[i], big, 32), 1);
+        ck_assert_int_ne(proc_memory_has(list[i], little, 32), 1);
+        ck_assert_int_eq(proc_memory_maps(list[i], "libssl"), 0);
+    }
+    ck_assert_int_ne(proc_memory_has(daemon->pid, big, 32), 1);
+    ck_assert_int_ne(proc_memory_has(daemon->pid, little, 32), 1);
+    ck_assert_int_eq(proc_memory_maps(daemon->pid, "libssl"), 0);
+    /* the search finds what is there; without rights a keeper cannot be looked into */
+    ck_assert_uint_eq(proc_titled(daemon->pid, KEEPER, list, PROCESSES), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert(
+            proc_memory_has(list[i], little, 32) != 0 || proc_memory_has(list[i], big, 32) != 0);
+        ck_assert_int_ne(proc_memory_maps(list[i], "libssl"), 0);
+    }
+    finish(daemon);
+}
+END_TEST
+
+/* Whether the certificate that clients get is of the identity. */
+static bool has_certificate(in_port_t port)
+{
+    struct tls_client client;
+    X509 *shown;
+    bool same;
+
+    ck_assert(begin_client(&client, port));
+    shown = SSL_get1_peer_certificate(client.ssl);
+    same = X509_cmp(shown, identity.certificate) == 0;
+    X509_free(shown);
+    end_client(&client);
+    return same;
+}
+
+START_TEST(a_reload_and_an_upgrade_take_new_files)
+{
+    struct daemon *daemon = start("");
+    struct tls_client client;
+    pid_t list[PROCESSES], new;
+
+    ck_assert(begin_client(&client, daemon->ports[0]));
+    ck_assert(has_certificate(daemon->ports[0]));
+    make_certificate("second.example");
+    ck_assert(!has_certificate(daemon->ports[0]));
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
+    ck_assert(has_certificate(daemon->ports[0]));
+    echo(&client, "a session of the first");
+    WAIT_FOR(
+        proc_titled(daemon->pid, KEEPER, list, PROCESSES) == 3); /* one drains with its worker */
+    end_client(&client);
+    WAIT_FOR(proc_titled(daemon->pid, KEEPER, list, PROCESSES) == 2);
+    new = upgrade_start(daemon);
+    ck_assert(has_certificate(daemon->ports[0]));
+    upgrade_roll_back(daemon, new);
+    ck_assert(has_certificate(daemon->ports[0]));
+    finish(daemon);
+}
+END_TEST
+
+START_TEST(a_missing_file_fails_the_reload)
+{
+    struct daemon *daemon = start("");
+    char path[128];
+
+    daemon_expects(daemon, "cert.key");
+    snprintf(path, sizeof(path), "%s/cert.key", directory);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_ne(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "cert.key"));
+    ck_assert(is_served(daemon->ports[0]));
+    certificates_write_key("cert.key", identity.key, NULL);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
+    finish(daemon);
+}
+END_TEST
+
+/* As certbot has them: links out of the directory, to files of root alone. */
+START_TEST(files_of_root_alone_serve)
+{
+    char path[128], link[128];
+    struct daemon *daemon;
+
+    if (geteuid() != 0)
+        return;
+    make_certificate("links.example");
+    snprintf(link, sizeof(link), "%s/archive", directory);
+    ck_assert_int_eq(mkdir(link, 0700), 0);
+    daemon = start("user nobody;");
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/cert.%s", directory, i == 0 ? "pem" : "key");
+        snprintf(link, sizeof(link), "%s/archive/cert1.%s", directory, i == 0 ? "pem" : "key");
+        ck_assert_int_eq(chmod(path, 0600), 0);
+        ck_assert_int_eq(rename(path, link), 0);
+        ck_assert_int_eq(symlink(strstr(link, "archive/"), path), 0);
+    }
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
+    ck_assert(has_certificate(daemon->ports[0]));
+    finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    directory_add(tcase);
+    tcase_add_test(tcase, keepers_may_die_under_sessions);
+    tcase_add_test(tcase, a_replaced_worker_has_its_keeper);
+    tcase_add_test(tcase, no_worker_has_a_key);
+    tcase_add_test(tcase, a_reload_and_an_upgrade_take_new_files);
+    tcase_add_test(tcase, a_missing_file_fails_the_reload);
+    tcase_add_test(tcase, files_of_root_alone_serve);
+}
+
+TEST_MAIN("keepers", add_tests)

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The directives of TLS to clients: profiles, what is inherited, what is warned of and refused. */
+#include "features/server_name/server_name.h"
+#include "settings/loading.h"
+#include "support/test.h"
+
+#include <string.h>
+
+#define BEGIN "events { } stream { "
+#define PAIR "ssl_certificate a.pem; ssl_certificate_key a.key; "
+/* a server with TLS, whose further directives begin in the second line */
+#define SERVER(...) BEGIN "server { listen 1 ssl; " PAIR "\n" __VA_ARGS__ " } }"
+
+static struct loading loading;
+
+static void begin(void)
+{
+    loading_begin(&loading);
+}
+
+static void end(void)
+{
+    loading_end(&loading);
+}
+
+static const struct binding *binding_of(unsigned i)
+{
+    const struct listener *listener = STAILQ_FIRST(&loading.cycle->stream.listeners.list);
+    const struct port *port;
+
+    for (; i > 0; i--)
+        listener = STAILQ_NEXT(listener, link);
+    port = listener->owner;
+    return STAILQ_FIRST(&port->bindings);
+}
+
+#if HAVE_OPENSSL
+
+/* Loads a server with TLS and further directives; returns its profile. */
+static const struct tls_profile *profile_with(const char *directives)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text), SERVER("%s"), directives);
+    accept_text(&loading, text, "");
+    ck_assert_uint_eq(loading.cycle->tls.n, 1);
+    ck_assert_ptr_eq(loading_server(&loading, 0)->tls, &loading.cycle->tls.list[0]);
+    return &loading.cycle->tls.list[0];
+}
+
+/* The file of the index is that of the directory. */
+static void check_file_is(uint32_t index, const char *name, const char *at)
+{
+    const struct tls_profiles *profiles = &loading.cycle->tls;
+    size_t n = strlen(loading.directory);
+
+    ck_assert_uint_lt(index, profiles->file_n);
+    ck_assert_int_eq(strncmp(profiles->files[index].path, loading.directory, n), 0);
+    ck_assert_str_eq(profiles->files[index].path + n, name);
+    ck_assert_str_eq(strrchr(profiles->files[index].at, '/'), at);
+}
+
+START_TEST(defaults_are_nginx_s)
+{
+    const struct tls_profile *profile = profile_with("");
+
+    ck_assert_str_eq(strrchr(profile->at, '/'), "/main:1");
+    ck_assert_uint_eq(profile->pair_n, 1);
+    check_file_is(profile->pairs[0].certificate, "/a.pem", "/main:1");
+    check_file_is(profile->pairs[0].key, "/a.key", "/main:1");
+    ck_assert_uint_eq(loading.cycle->tls.file_n, 2);
+    ck_assert_uint_eq(profile->versions, TLS_VERSION_1_2 | TLS_VERSION_1_3);
+    ck_assert(!profile->prefer_server_ciphers && !profile->reject && profile->tickets);
+    ck_assert_ptr_null(profile->ciphers);
+    ck_assert_ptr_null(profile->groups);
+    ck_assert_ptr_null(profile->alpn);
+    ck_assert_ptr_null(profile->commands);
+    ck_assert_int_eq(profile->verify, TLS_VERIFY_OFF);
+    ck_assert_uint_eq(profile->verify_depth, 1);
+    ck_assert_uint_eq(profile->client_ca, TLS_NO_FILE);
+    ck_assert_uint_eq(profile->trusted, TLS_NO_FILE);
+    ck_assert_uint_eq(profile->crl, TLS_NO_FILE);
+    ck_assert_uint_eq(profile->dhparam, TLS_NO_FILE);
+    ck_assert_uint_eq(profile->passwords, TLS_NO_FILE);
+    ck_assert_uint_eq(profile->ticket_key_n, 0);
+    ck_assert_uint_eq(profile->session_timeout, 300);
+    ck_assert_uint_eq(profile->handshake_timeout, 60000);
+    ck_assert(binding_of(0)->ssl);
+    ck_assert(!loading_server(&loading, 0)->keeps_tls);
+}
+END_TEST
+
+START_TEST(values_are_set)
+{
+    const struct tls_profile *profile = profile_with(
+        "ssl_ciphers HIGH:!aNULL:!MD5; ssl_prefer_server_ciphers on; ssl_protocols TLSv1.3;"
+        "ssl_ecdh_curve X25519MLKEM768:X25519; ssl_conf_command Options PrioritizeChaCha;"
+        "ssl_conf_command Groups P-256; ssl_session_tickets off; ssl_session_timeout 1h;"
+        "ssl_handshake_timeout 5s; ssl_reject_handshake on; ssl_session_cache shared:SSL:10m;");
+
+    ck_assert_str_eq(profile->ciphers, "HIGH:!aNULL:!MD5");
+    ck_assert(profile->prefer_server_ciphers && profile->reject && !profile->tickets);
+    ck_assert_uint_eq(profile->versions, TLS_VERSION_1_3);
+    ck_assert_str_eq(profile->groups, "X25519MLKEM768:X25519");
+    ck_assert_uint_eq(profile->command_n, 2);
+    ck_assert_str_eq(profile->commands[0].name, "Options");
+    ck_assert_str_eq(profile->commands[1].name, "Groups");
+    ck_assert_str_eq(profile->commands[1].value, "P-256");
+    ck_assert_uint_eq(profile->session_timeout, 3600);
+    ck_assert_uint_eq(profile->handshake_timeout, 5000);
+    ck_assert_ptr_null(profile_with("ssl_ecdh_curve auto;")->groups);
+    ck_assert_uint_eq(profile_with("ssl_protocols TLSv1.2; ssl_protocols tlsv1.3;")->versions,
+        TLS_VERSION_1_2 | TLS_VERSION_1_3);
+}
+END_TEST
+
+START_TEST(files_of_verification)
+{
+    const struct tls_profile *profile = profile_with(
+        "ssl_verify_client optional; ssl_verify_depth 3; ssl_client_certificate ca.pem;"
+        "ssl_trusted_certificate /etc/t.pem; ssl_crl crl.pem; ssl_dhparam dh.pem;\n"
+        "ssl_password_file ca.pem;");
+
+    ck_assert_int_eq(profile->verify, TLS_VERIFY_OPTIONAL);
+    ck_assert_uint_eq(profile->verify_depth, 3);
+    check_file_is(profile->client_ca, "/ca.pem", "/main:2");
+    ck_assert_str_eq(loading.cycle->tls.files[profile->trusted].path, "/etc/t.pem");
+    check_file_is(profile->crl, "/crl.pem", "/main:2");
+    check_file_is(profile->dhparam, "/dh.pem", "/main:2");
+    ck_assert_uint_eq(profile->passwords, profile->client_ca); /* a path is one entry */
+    ck_assert_int_eq(
+        profile_with("ssl_verify_client optional_no_ca;")->verify, TLS_VERIFY_OPTIONAL_NO_CA);
+}
+END_TEST
+
+START_TEST(files_lie_beside_the_configuration)
+{
+    loading.options.prefix = "/elsewhere";
+    check_file_is(profile_with("")->pairs[0].key, "/a.key", "/main:1");
+}
+END_TEST
+
+START_TEST(protocols_of_alpn_are_in_wire_format)
+{
+    const struct tls_profile *profile = profile_with("ssl_alpn h2 http/1.1;");
+
+    ck_assert_uint_eq(profile->alpn_n, 12);
+    ck_assert_mem_eq(profile->alpn, "\2h2\10http/1.1", 12);
+}
+END_TEST
+
+START_TEST(several_pairs)
+{
+    const struct tls_profile *profile =
+        profile_with("ssl_certificate_key b.key; ssl_certificate b.pem;\n"
+                     "ssl_certificate a.pem; ssl_certificate_key c.key;");
+
+    ck_assert_uint_eq(profile->pair_n, 3);
+    check_file_is(profile->pairs[1].certificate, "/b.pem", "/main:2");
+    check_file_is(profile->pairs[1].key, "/b.key", "/main:2");
+    ck_assert_uint_eq(profile->pairs[2].certificate, profile->pairs[0].certificate);
+    check_file_is(profile->pairs[2].key, "/c.key", "/main:3");
+    ck_assert_uint_eq(loading.cycle->tls.file_n, 5);
+}
+END_TEST
+
+START_TEST(keys_of_tickets)
+{
+    const struct tls_profile *profile =
+        profile_with("ssl_session_ticket_key new.key; ssl_session_ticket_key a.key;");
+    const struct tls_profiles *profiles;
+
+    ck_assert_uint_eq(profile->ticket_key_n, 2);
+    check_file_is(profile->ticket_keys[0], "/new.key", "/main:2");
+    check_file_is(profile->ticket_keys[1], "/a.key", "/main:1");
+    accept_text(&loading,
+        BEGIN PAIR "ssl_session_ticket_key x; server { listen 1 ssl; }"
+                   "server { listen 2 ssl; ssl_session_ticket_key \"\"; }"
+                   "server { listen 3 ssl; ssl_session_ticket_key y; } }",
+        "");
+    profiles = &loading.cycle->tls;
+    ck_assert_uint_eq(profiles->n, 3);
+    ck_assert_uint_eq(profiles->list[0].ticket_key_n, 1);
+    check_file_is(profiles->list[0].ticket_keys[0], "/x", "/main:1");
+    ck_assert_uint_eq(profiles->list[1].ticket_key_n, 0);
+    ck_assert_uint_eq(profiles->list[2].ticket_key_n, 1);
+    check_file_is(profiles->list[2].ticket_keys[0], "/y", "/main:1");
+}
+END_TEST
+
+START_TEST(servers_inherit)
+{
+    accept_text(&loading,
+        BEGIN PAIR "ssl_protocols TLSv1.2; ssl_alpn a; ssl_crl x;"
+                   "server { listen 1 ssl; } server { listen 2; } server { listen 3 ssl; "
+                   "ssl_certificate b.pem; ssl_protocols TLSv1.3; ssl_crl \"\"; } "
+                   "server { listen 4 ssl; } }",
+        "");
+    ck_assert_uint_eq(loading.cycle->tls.n, 2);
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_ptr_eq(loading_server(&loading, i)->tls, &loading.cycle->tls.list[i == 2]);
+    check_file_is(loading.cycle->tls.list[1].pairs[0].certificate, "/b.pem", "/main:1");
+    check_file_is(loading.cycle->tls.list[1].pairs[0].key, "/a.key", "/main:1");
+    ck_assert_uint_eq(loading.cycle->tls.list[0].versions, TLS_VERSION_1_2);
+    ck_assert_uint_eq(loading.cycle->tls.list[1].versions, TLS_VERSION_1_3);
+    check_file_is(loading.cycle->tls.list[0].crl, "/x", "/main:1");
+    ck_assert_uint_eq(loading.cycle->tls.list[1].crl, TLS_NO_FILE);
+    ck_assert_uint_eq(loading.cycle->tls.list[1].alpn_n, 2);
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert(binding_of(i)->ssl == (i != 1));
+}
+END_TEST
+
+START_TEST(a_server_without_tls_has_no_profile)
+{
+    accept_text(&loading, BEGIN "server { listen 1; } server { listen 2 ssl; " PAIR "} }", "");
+    ck_assert_uint_eq(loading.cycle->tls.n, 1);
+    ck_assert_ptr_null(loading_server(&loading, 0)->tls);
+    accept_text(&loading, BEGIN "ssl_ciphers x; server { listen 1; } }", "");
+    ck_assert_uint_eq(loading.cycle->tls.n, 0);
+    accept_text(&loading, BEGIN "server { listen 1 ssl; ssl_reject_handshake on; } }", "");
+    ck_assert_uint_eq(loading.cycle->tls.n, 1);
+    ck_assert_uint_eq(loading.cycle->tls.list[0].pair_n, 0);
+}
+END_TEST
+
+START_TEST(old_versions_are_left_out)
+{
+    accept_text(&loading, SERVER("ssl_protocols TLSv1.1 TLSv1 TLSv1.2 TLSv1.3;"),
+        "warning: \"ssl_protocols\" leaves out TLSv1, TLSv1.1: only TLSv1.2 and TLSv1.3 are "
+        "supported in /main:2:1\n");
+    ck_assert_uint_eq(loading.cycle->tls.list[0].versions, TLS_VERSION_1_2 | TLS_VERSION_1_3);
+    refuse_text(&loading, SERVER("ssl_protocols SSLv2 SSLv3 TLSv1;"),
+        "invalid value \"SSLv2\" in \"ssl_protocols\" directive: only \"TLSv1.2\" and \"TLSv1.3\" "
+        "are supported in /main:2:15\n");
+}
+END_TEST
+
+#define LONGER_64 "0123456789012345678901234567890123456789012345678901234567890123"
+#define CACHE                                                                                      \
+    "expected \"off\", \"none\", \"builtin\", \"builtin:sessions\" or \"shared:name:size\" with "  \
+    "a "                                                                                           \
+    "size of at least "
+#define CURVES "expected \"auto\", or names of curves with \":\" between them"
+#define PATH "expected the path of a file"
+
+START_TEST(values_are_refused)
+{
+    static const struct {
+        const char *name, *value, *message;
+    } rows[] = {
+        { "ssl_protocols", "TLSv1.4",
+            "expected \"TLSv1.2\" or \"TLSv1.3\", did you mean \"TLSv1.2\"?" },
+        { "ssl_ecdh_curve", ":X25519", CURVES },
+        { "ssl_ecdh_curve", "X25519:", CURVES },
+        { "ssl_ecdh_curve", "X25519::P-256", CURVES },
+        { "ssl_ecdh_curve", "X25519,P-256", CURVES },
+        { "ssl_alpn", LONGER_64 LONGER_64 LONGER_64 LONGER_64,
+            "the name of a protocol has 1 to 255 bytes" },
+        { "ssl_certificate", "data:x",
+            "certificates and keys in the configuration itself are not supported, " PATH },
+        { "ssl_certificate", "$ssl_server_name.pem",
+            "certificates and keys by variables are not supported, " PATH },
+        { "ssl_certificate_key", "engine:pkcs11:x",
+            "keys of engines and stores of OpenSSL are not supported, " PATH },
+        { "ssl_certificate_key", "store:x",
+            "keys of engines and stores of OpenSSL are not supported, " PATH },
+        { "ssl_certificate_key", "data:x",
+            "certificates and keys in the configuration itself are not supported, " PATH },
+        { "ssl_session_cache", "on", CACHE },
+        { "ssl_session_cache", "builtin:x", CACHE },
+        { "ssl_session_cache", "shared:x", CACHE },
+        { "ssl_session_cache", "shared::1m", CACHE },
+        { "ssl_session_cache", "shared:x:1k", CACHE },
+        { "ssl_verify_client", "optional_no_caa",
+            "expected \"off\", \"on\", \"optional\" or \"optional_no_ca\", did you mean "
+            "\"optional_no_ca\"?" },
+    };
+    char text[1024], expected[1024];
+
+    for (size_t i = 0; i < countof(rows); i++) {
+        snprintf(text, sizeof(text), SERVER("%s %s;"), rows[i].name, rows[i].value);
+        load(&loading, text);
+        ck_assert_ptr_null(loading.cycle);
+        snprintf(expected, sizeof(expected), "invalid value \"%s\" in \"%s\" directive: %s",
+            rows[i].value, rows[i].name, rows[i].message);
+        ck_assert_msg(strncmp(loading.report, expected, strlen(expected)) == 0, "%s: %s", text,
+            loading.report);
+    }
+    profile_with("ssl_session_cache builtin:1000 shared:SSL:32k;");
+    profile_with("ssl_session_cache off;");
+}
+END_TEST
+
+START_TEST(what_belongs_together)
+{
+    refuse_text(&loading, BEGIN "server { listen 1 ssl; } }",
+        "no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive in /main:1:37\n");
+    refuse_text(&loading, SERVER("ssl_certificate b.pem;"),
+        "no \"ssl_certificate_key\" is defined for certificate \"b.pem\" in /main:2:17\n");
+    refuse_text(&loading, BEGIN "server { listen 1; ssl_certificate a.pem; } }",
+        "no \"ssl_certificate_key\" is defined for certificate \"a.pem\" in /main:1:56\n");
+    refuse_text(&loading, SERVER("ssl_verify_client on;"),
+        "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client in "
+        "/main:2:1\n");
+    refuse_text(&loading, SERVER("ssl_verify_client optional; ssl_client_certificate \"\";"),
+        "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client in "
+        "/main:2:1\n");
+    accept_text(&loading, SERVER("ssl_certificate_key b.key;"),
+        "warning: \"ssl_certificate_key\" without a certificate, ignored in /main:2:21\n");
+    /* nothing that merely follows from another mistake */
+    refuse_text(&loading, BEGIN "server { listen 1 ssl; ssl_certificate \"\"; } }",
+        "invalid value \"\" in \"ssl_certificate\" directive: " PATH " in /main:1:60\n");
+}
+END_TEST
+
+START_TEST(an_address_has_tls_for_all_of_its_servers)
+{
+    accept_text(&loading,
+        BEGIN "server { listen 1; " PAIR "} server {\nlisten 1 ssl; server_name b; " PAIR "} }",
+        "warning: \"ssl\" is in force for all servers of 0.0.0.0:1, although not all servers have "
+        "the parameter in /main:2:8\n");
+    ck_assert(binding_of(0)->ssl);
+    refuse_text(&loading,
+        BEGIN "server { listen 1; } server {\nlisten 1 ssl; server_name b; " PAIR "} }",
+        "warning: \"ssl\" is in force for all servers of 0.0.0.0:1, although not all servers have "
+        "the parameter in /main:2:8\n"
+        "no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive in /main:1:37\n");
+    accept_text(
+        &loading, BEGIN "server { listen 1; } server { listen 127.0.0.1:1 ssl; " PAIR "} }", "");
+    ck_assert(!binding_of(0)->ssl);
+    ck_assert(STAILQ_NEXT(binding_of(0), link)->ssl);
+}
+END_TEST
+
+#define NO_CERTIFICATE "no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive in "
+#define VERIFY "ssl_verify_client on; ssl_client_certificate ca.pem; "
+
+/* Returns the binding of the address's server, by its place among all. */
+static const struct binding *named_binding(unsigned place)
+{
+    const struct server_names *names = binding_of(0)->names;
+
+    ck_assert_ptr_nonnull(names);
+    ck_assert_uint_lt(place, names->n);
+    ck_assert(names->servers[place].binding->ssl);
+    return names->servers[place].binding;
+}
+
+START_TEST(a_server_without_a_certificate_has_the_default_server_s)
+{
+    accept_text(&loading,
+        BEGIN "server { listen 1 ssl; server_name b; " PAIR "} "
+              "server { listen 1 ssl default_server; ssl_reject_handshake on; " PAIR "} "
+              "server { listen 1 ssl; server_name c; } }",
+        "");
+    ck_assert_uint_eq(loading.cycle->tls.n, 2);
+    ck_assert_ptr_eq(named_binding(0)->server->tls, &loading.cycle->tls.list[1]);
+    ck_assert_ptr_eq(named_binding(1)->server->tls, &loading.cycle->tls.list[0]);
+    ck_assert_ptr_null(named_binding(2)->server->tls);
+    ck_assert_ptr_eq(named_binding(2)->tls, &loading.cycle->tls.list[1]);
+    /* a default server that rejects all other names needs no certificate; the rest do then */
+    accept_text(&loading,
+        BEGIN "server { listen 1 ssl; ssl_reject_handshake on; } "
+              "server { listen 1 ssl; server_name b; " PAIR "} "
+              "server { listen 1 ssl; server_name c; ssl_reject_handshake on; } }",
+        "");
+    refuse_text(&loading,
+        BEGIN "server { listen 1 ssl; ssl_reject_handshake on; }\n"
+              "server { listen 1 ssl; server_name b; } }",
+        NO_CERTIFICATE "/main:2:17\n");
+}
+END_TEST
+
+START_TEST(a_server_without_a_certificate_verifies_as_the_default_server)
+{
+    static const char mistake[] =
+        "a server without \"ssl_certificate\" has the TLS of the default server, and cannot verify "
+        "clients in another way in /main:2:17\n";
+
+    refuse_text(&loading,
+        BEGIN "server { listen 1 ssl; " PAIR "}\nserver { listen 1 ssl; server_name b; " VERIFY
+              "} }",
+        mistake);
+    refuse_text(&loading,
+        BEGIN "server { listen 1 ssl; " PAIR VERIFY
+              "}\nserver { listen 1 ssl; server_name b; ssl_verify_client on; "
+              "ssl_client_certificate other.pem; } }",
+        mistake);
+    accept_text(&loading,
+        BEGIN VERIFY "server { listen 1 ssl; " PAIR "} server { listen 1 ssl; server_name b; } }",
+        "");
+}
+END_TEST
+
+START_TEST(a_variable_makes_sessions_keep_facts)
+{
+    static const char *const names[] = { "protocol", "cipher", "curve", "session_reused",
+        "server_name", "alpn_protocol", "session_id", "client_verify" };
+    char text[512];
+
+    for (size_t i = 0; i < countof(names); i++) {
+        snprintf(text, sizeof(text), BEGIN "server { listen 1; return $ssl_%s; } }", names[i]);
+        accept_text(&loading, text, "");
+        ck_assert(loading_server(&loading, 0)->keeps_tls);
+    }
+    refuse_text(&loading, BEGIN "server { listen 1; return $ssl_client_s_dn; } }",
+        "\"ssl_client_s_dn\" variable of nginx is not supported: this version keeps no fields of "
+        "certificates in /main:1:47\n");
+    refuse_text(&loading, BEGIN "server { listen 1; return $ssl_ciphers; } }",
+        "\"ssl_ciphers\" variable of nginx is not supported: this version does not keep what a "
+        "client offers in /main:1:47\n");
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, defaults_are_nginx_s);
+    tcase_add_test(tcase, values_are_set);
+    tcase_add_test(tcase, files_of_verification);
+    tcase_add_test(tcase, files_lie_beside_the_configuration);
+    tcase_add_test(tcase, protocols_of_alpn_are_in_wire_format);
+    tcase_add_test(tcase, several_pairs);
+    tcase_add_test(tcase, keys_of_tickets);
+    tcase_add_test(tcase, servers_inherit);
+    tcase_add_test(tcase, a_server_without_tls_has_no_profile);
+    tcase_add_test(tcase, old_versions_are_left_out);
+    tcase_add_test(tcase, values_are_refused);
+    tcase_add_test(tcase, what_belongs_together);
+    tcase_add_test(tcase, an_address_has_tls_for_all_of_its_servers);
+    tcase_add_test(tcase, a_server_without_a_certificate_has_the_default_server_s);
+    tcase_add_test(tcase, a_server_without_a_certificate_verifies_as_the_default_server);
+    tcase_add_test(tcase, a_variable_makes_sessions_keep_facts);
+}
+
+#else
+
+START_TEST(a_build_without_openssl_refuses_all)
+{
+    refuse_text(&loading, BEGIN "server { listen 1 ssl; } }",
+        "\"ssl\" of \"listen\" needs OpenSSL, which this build of forkbeard lacks in /main:1:37\n");
+    refuse_text(&loading, BEGIN "server { listen 1; ssl_certificate a.pem; } }",
+        "\"ssl_certificate\" directive of nginx is not supported: OpenSSL is missing in this "
+        "build in /main:1:40\n");
+    refuse_text(&loading, BEGIN "server { listen 1; return $ssl_protocol; } }",
+        "\"ssl_protocol\" variable of nginx is not supported: OpenSSL is missing in this build "
+        "in /main:1:47\n");
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    (void)binding_of;
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, a_build_without_openssl_refuses_all);
+}
+
+#endif
+
+TEST_MAIN("ssl", add_tests)
