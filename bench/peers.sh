@@ -135,7 +135,7 @@ start_nginx_group() {
     start_in_group nginx "$1"
 }
 
-# start_forkbeard ROLE: with $main and $events as further directives
+# start_forkbeard ROLE: with $main, $events and $server_lines as further directives
 start_forkbeard() {
     case $1 in
     echo) handler='echo;' ;;
@@ -152,7 +152,7 @@ worker_rlimit_nofile $(ulimit -n);
 worker_shutdown_timeout 1s;
 ${main-}
 events { worker_connections ${connections:-4096}; ${events-} }
-stream { ${group-} server { listen 127.0.0.1:$port${listen_options-}; $handler } }
+stream { ${group-} server { listen 127.0.0.1:$port${listen_options-}; ${server_lines-} $handler } }
 END
     launch "$forkbeard" -c "$directory/$port.conf"
 }
@@ -163,7 +163,7 @@ start_limit() {
     echo) launch "$programs/limit_echo" "$port" ;;
     return) launch "$programs/limit_return" "$port" ;;
     relay) launch "$programs/limit_proxy" "$port" "$backend" ;;
-    source) launch "$programs/limit_source" "$port" ;;
+    source | sink) launch "$programs/limit_$1" "$port" ;;
     *) return 1 ;;
     esac
 }
@@ -197,7 +197,7 @@ pid $directory/$port.pid;
 error_log $directory/$port.log;
 worker_rlimit_nofile $(ulimit -n);
 events { worker_connections ${connections:-4096}; ${events-} }
-stream { ${group-} server { listen 127.0.0.1:$port${listen_options-}; $handler } }
+stream { ${group-} server { listen 127.0.0.1:$port${listen_options-}; ${server_lines-} $handler } }
 END
     launch "$nginx" -p "$directory/$port.nginx" -c "$directory/$port.conf" -e "$directory/$port.log"
 }
@@ -216,7 +216,7 @@ defaults
     timeout server 10m
     ${splice-}
 listen relay
-    bind 127.0.0.1:$port
+    bind 127.0.0.1:$port ${bind_options-}
     server backend 127.0.0.1:$backend
 END
     launch "$haproxy" -db -f "$directory/$port.conf"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Makes the tables of bench/RESULTS.md of the records that the measurements have written; with
-# summary=1 the short one for README.md alone, with mechanisms=1 that of event mechanisms alone.
+# summary=1 the short one for README.md alone, with mechanisms=1 that of event mechanisms alone, with
+# tls=1 that of TLS alone.
 
 function number(n)
 {
@@ -176,6 +177,19 @@ function mechanisms_table(    i, j, share, shims, line, list, better)
         print "\nRows in which another one takes less than 0.97 of epoll's time:\n\n" better
 }
 
+function tls_table(    n, i, j, line)
+{
+    n = columns("tls")
+    header("row", n)
+    for (i = 1; i <= tls_n; i++) {
+        line = "| " tls_rows[i] " |"
+        for (j = 1; j <= n; j++)
+            line = line " " shown(tls_figure[tls_rows[i], column[j]]) " |"
+        print line
+    }
+    print ""
+}
+
 function summary_table(    i, j, n, r, line)
 {
     n = split("forkbeard nginx haproxy limit", column, " ")
@@ -277,6 +291,12 @@ $1 == "ratio" {
     ratio = $4
 }
 
+$1 == "tls" {
+    if (!($2 in tls_row))
+        tls_rows[tls_row[$2] = ++tls_n] = $2
+    tls_figure[$2, $3] = $4
+}
+
 END {
     if (summary) {
         summary_table()
@@ -284,6 +304,10 @@ END {
     }
     if (mechanisms) {
         mechanisms_table()
+        exit
+    }
+    if (tls) {
+        tls_table()
         exit
     }
     print "## CPU time of an operation\n"

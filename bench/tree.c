@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <err.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,8 +119,27 @@ void tree_read_cpu(struct tree *tree, pid_t root)
         errx(1, "the server (process %d) has gone", (int)root);
     while (add_children(tree))
         continue;
-    for (unsigned i = 0; i < tree->n; i++)
-        tree->cpu_ns += process_cpu(tree->pids[i]);
+    for (unsigned i = 0; i < tree->n; i++) {
+        tree->cpu[i] = process_cpu(tree->pids[i]);
+        tree->cpu_ns += tree->cpu[i];
+    }
+}
+
+uint64_t tree_cpu_of(const struct tree *tree, const char *title)
+{
+    uint64_t ns = 0;
+
+    for (unsigned i = 0; i < tree->n; i++) {
+        char line[256] = "";
+        FILE *file = open_proc(tree->pids[i], "cmdline");
+
+        if (file == NULL)
+            continue;
+        if (fgets(line, sizeof(line), file) != NULL && strstr(line, title) != NULL)
+            ns += tree->cpu[i];
+        fclose(file);
+    }
+    return ns;
 }
 
 static uint64_t process_pss(pid_t pid)
@@ -128,6 +148,8 @@ static uint64_t process_pss(pid_t pid)
     unsigned long long kib = 0;
     char line[256];
 
+    if (file == NULL && errno == EACCES)
+        errx(1, "the memory of process %d is for root to read", (int)pid);
     if (file == NULL)
         return 0;
     while (fgets(line, sizeof(line), file) != NULL)
