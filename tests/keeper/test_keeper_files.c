@@ -150,6 +150,7 @@ START_TEST(changed_files_are_read_again)
 {
     struct tls_engine_ops ops = tls_engine_plain;
 
+    refreshed = reminded = 0;
     ops.refresh = refresh_counted;
     ops.remind = remind_counted;
     prepare(0);

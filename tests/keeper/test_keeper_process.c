@@ -5,6 +5,7 @@
 #include "event/mechanism.h"
 #include "keeper/keeper.h"
 #include "process/role.h"
+#include "process/sanitized.h"
 #include "sandbox/attempts.h"
 #include "sandbox/sandbox.h"
 #include "support/test.h"
@@ -172,6 +173,15 @@ static fb_bytes copy_out(void)
     return (fb_bytes) { bytes, part.out.n };
 }
 
+static void leave(void)
+{
+    if (worker != -1)
+        close(worker);
+    close(master);
+    slot_release(heritage.shared, heritage.slot);
+    shared_destroy(&heritage.shared);
+}
+
 START_TEST(it_shakes_hands)
 {
     start(_i);
@@ -191,6 +201,8 @@ START_TEST(it_shakes_hands)
     ck_assert_int_eq(part.step, TLS_MORE);
     close(worker);
     ck_assert_int_eq(await_end(), 0);
+    worker = -1;
+    leave();
 }
 END_TEST
 
@@ -215,13 +227,15 @@ START_TEST(it_can_do_little_else)
     for (size_t i = 0; i < countof(cases); i++) {
         const char *words = cases[i].words;
 
+        if (sanitized_clones && (strcmp(words, "!fork") == 0 || strncmp(words, "!open", 5) == 0))
+            continue; /* a sanitizer's runtime may */
         ask(TLS_BEGIN, 0, TLS_SERVER, (fb_bytes) { (const uint8_t *)words, strlen(words) });
         ck_assert_int_eq(part.step, TLS_FAILED);
         ck_assert_msg(strcmp(part.text, cases[i].outcome) == 0, "%s: %s", words, part.text);
     }
     ck_assert_int_eq(kill(pid, SIGINT), 0);
     ck_assert_int_eq(await_end(), 0);
-    close(worker);
+    leave();
 }
 END_TEST
 

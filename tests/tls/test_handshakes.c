@@ -48,6 +48,7 @@ static struct tls_reply *reply;
 
 static void start(void)
 {
+    begun = ended = 0;
     handshakes = tls_handshakes_create(&endless, NULL);
     ck_assert_ptr_nonnull(handshakes);
 }
