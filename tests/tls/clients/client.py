@@ -228,7 +228,10 @@ def killed():
         session.shake()
         session.echo(small)
     for pid in argument.strip(",").split(","):
-        os.kill(int(pid), signal.SIGKILL)
+        try:
+            os.kill(int(pid), signal.SIGKILL)
+        except ProcessLookupError:  # of the configuration before: its last session has ended
+            continue
         survivors = []
         for session in held:
             try:
