@@ -141,7 +141,7 @@ static enum tls_step fail_step(struct tls_handshake *handshake, const char *text
     return TLS_FAILED;
 }
 
-/* The certificate of the peer, where there is one that is not too long. */
+/* Copies the certificate of the peer; beyond TLS_PEER_MOST bytes it is left out. */
 static void copy_peer(const struct libssl *lib, SSL *ssl, struct tls_reply *reply)
 {
     X509 *peer = lib->SSL_get0_peer_certificate(ssl);

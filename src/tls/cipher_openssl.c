@@ -129,7 +129,7 @@ static uint8_t *encrypt_bytes(EVP_CIPHER_CTX *evp, const uint8_t *in, size_t n, 
     return out + n;
 }
 
-/* Encrypts long pieces from where they lie, and all others at `out`. */
+/* Encrypts long pieces from their places, and short pieces at `out`. */
 static uint8_t *encrypt_pieces(EVP_CIPHER_CTX *evp, const struct iovec *pieces, int piece_n,
     const uint8_t *more, size_t more_n, uint8_t *out)
 {

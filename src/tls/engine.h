@@ -26,7 +26,7 @@ enum tls_role { TLS_SERVER, TLS_CLIENT };
 /* The bytes of the peer that a handshake may take in all. */
 #define TLS_HANDSHAKE_MOST (64 * 1024)
 
-/* What a handshake has come to. Its bytes cross between processes as they are: no pointer. */
+/* The result of a handshake. It crosses between processes as bytes, and has no pointer. */
 struct tls_session {
     uint16_t version;        /* enum tls_version */
     uint16_t suite;          /* IANA's number */

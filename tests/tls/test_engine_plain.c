@@ -67,7 +67,7 @@ static void feed_side(struct side *side, const uint8_t *p, size_t n)
     side->waiting_n += side->reply.out_n;
 }
 
-/* Gives a side what the other has for it, so many bytes at a time. */
+/* Gives the waiting bytes of `from` to `to`, in pieces of so many bytes. */
 static void exchange(struct side *from, struct side *to, size_t piece)
 {
     for (size_t i = 0; i < from->waiting_n && to->step == TLS_MORE; i += piece)

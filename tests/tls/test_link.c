@@ -116,7 +116,7 @@ static void stop(void)
     fixture_stop(fixture);
 }
 
-/* Receives a request as the keeper does; whether there was one. */
+/* Receives a request as the keeper does; false: the socket is empty. */
 static bool receive(struct tls_request *request)
 {
     ssize_t n = recv(keeper, packet, sizeof(packet), MSG_DONTWAIT);

@@ -73,7 +73,7 @@ static void receive(struct pump *pump)
         errx(1, "no close_notify comes back");
 }
 
-/* Sends what is there; true: the library waits. */
+/* Sends the bytes of standard input; true: the library waits. */
 static bool send_piece(struct pump *pump)
 {
     if (pump->update && session_update_keys(pump->session) == SESSION_WAITS)
