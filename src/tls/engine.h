@@ -11,10 +11,10 @@
 
 #include <forkbeard/types.h>
 
-enum tls_role { TLS_SERVER, TLS_CLIENT };
-
 /* The longest text of a failure. */
 #define TLS_TEXT 160
+/* The longest name of a server, or one asked for by a client. */
+#define TLS_NAME_MOST 255
 /* The longest certificate of a peer that is handed on; a longer one is left out. */
 #define TLS_PEER_MOST 8192
 /* The peer's bytes in one call of feed(). */
@@ -33,6 +33,7 @@ struct tls_session {
     uint16_t group;          /* IANA's number; 0: none */
     uint8_t resumed;         /* bool */
     uint8_t verify;          /* enum tls_verified */
+    uint8_t awaits_tickets;  /* bool; of a client: see ticket() */
     int32_t verify_code;     /* OpenSSL's X509_V_ERR_...; 0: X509_V_OK */
     struct tls_keys in, out; /* of the peer's records, and of ours */
     uint16_t plain_most; /* plaintext of a record that the peer takes: TLS_PLAIN_MOST, or less */
@@ -45,12 +46,23 @@ struct tls_session {
 
 /* The outcome of the verification of the peer's certificate. The handshake goes on, whatever the
  * profile's `verify` is: the receiver of the session ends the connection, as nginx does. */
-enum tls_verified { TLS_VERIFIED_NONE /* no certificate came */, TLS_VERIFIED, TLS_VERIFY_FAILED };
+enum tls_verified {
+    TLS_VERIFIED_NONE, /* no certificate came */
+    TLS_VERIFIED,
+    TLS_VERIFY_FAILED,
+    TLS_VERIFIED_OTHER, /* of a server: verified, but for other names than the one of the start */
+};
 
 /* What a handshake begins with. */
 struct tls_start {
     enum tls_role role;
-    uint32_t profile; /* index */
+    uint32_t profile; /* index, of the role */
+    /* Of a client: the server's name, which its certificate must have, and which is sent where the
+     * profile says so; TLS_NAME_MOST bytes at most. The link's copy is made with the first feed. */
+    fb_bytes name;
+    /* Of a client: a number for the server's address. Sessions are resumed among starts of equal
+     * server, name and profile; 0: never. */
+    uint64_t server;
 };
 
 enum tls_step {
@@ -110,6 +122,11 @@ struct tls_engine_ops {
     /* Gives bytes of the peer to a handshake, as many as have come (none, at a client's begin).
      * TLS_MORE has used all bytes. Not called after TLS_DONE or TLS_FAILED. */
     enum tls_step (*feed)(struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply);
+    /* After a TLS_DONE with `awaits_tickets`: takes a whole record as it came, in which the server
+     * has sent a ticket. Such records are given in order, as long as no other record of the server
+     * came before; the engine keeps what it resumes with. False: no more are wanted. NULL: the
+     * engine never awaits tickets. */
+    bool (*ticket)(struct tls_handshake *handshake, fb_bytes record);
     /* Frees the handshake, at any time. */
     void (*end)(struct tls_handshake *handshake);
 };

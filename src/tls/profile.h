@@ -28,6 +28,8 @@ enum tls_verify { TLS_VERIFY_OFF, TLS_VERIFY_ON, TLS_VERIFY_OPTIONAL, TLS_VERIFY
 
 #define TLS_NO_FILE UINT32_MAX
 
+enum tls_role { TLS_SERVER, TLS_CLIENT };
+
 /* A list of the configuration, by index. */
 struct tls_profile {
     uint32_t index; /* in the list */
@@ -47,11 +49,11 @@ struct tls_profile {
     unsigned verify_depth;
     uint32_t client_ca, trusted, crl; /* files; TLS_NO_FILE */
     uint32_t dhparam, passwords;      /* files; TLS_NO_FILE */
-    bool tickets;
-    uint32_t *ticket_keys;      /* files, the first of which encrypts */
-    unsigned ticket_key_n;      /* 0: keys are made, and change */
-    uint32_t session_timeout;   /* seconds */
-    uint64_t handshake_timeout; /* ms */
+    bool tickets;                     /* of a client: sessions are resumed */
+    uint32_t *ticket_keys;            /* files, the first of which encrypts */
+    unsigned ticket_key_n;            /* 0: keys are made, and change */
+    uint32_t session_timeout;         /* seconds */
+    uint64_t handshake_timeout;       /* ms */
 };
 
 #define TLS_VERSION_1_2 1
