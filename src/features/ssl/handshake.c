@@ -1,35 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives the client's bytes to the engine, and the engine's to the client, until both have finished.
- * Reading stops while a reply is awaited: the bytes stay with the connection until it says how many
- * of them belong to the handshake. */
+/* The phase of a client's handshake: the name in the ClientHello chooses the server, the engine
+ * shakes hands (session/handshake.h), and the client's certificate is what the server wants. */
 #include "features/ssl/handshake.h"
 
 #include "features/server_name/server_name.h"
-#include "net/conn_input.h"
 #include "net/conn_output.h"
 #include "os/process.h"
 #include "session/end.h"
+#include "session/handshake.h"
 #include "session/session.h"
 #include "session/timeouts.h"
 #include "session/tls.h"
 #include "tls/hello.h"
-#include "tls/layer.h"
-#include "tls/link.h"
+#include "tls/record.h"
 #include "tls/verify_text.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define SSL_HANDSHAKE_KIND KIND('S', 'H', 'A', 'K')
-
 /* conn->state in SESSION_TLS. */
 struct ssl_handshake {
-    unsigned kind;
-    struct fb_conn *conn;
-    struct tls_pending pending;
-    uint64_t since; /* monotonic ms: when the phase began */
-    size_t fed;     /* bytes of the unconsumed input that the engine has been given */
-    bool chooses;   /* the ClientHello has still to choose the server */
+    struct session_handshake core; /* the first member */
+    uint64_t since;                /* monotonic ms: when the phase began */
+    bool chooses;                  /* the ClientHello has still to choose the server */
     struct tls_hello hello;
 };
 
@@ -40,7 +33,7 @@ static struct ssl_handshake *handshake_of(const struct fb_conn *conn)
     struct ssl_handshake *handshake = conn->state;
 
     assert(conn->session_phase == SESSION_TLS);
-    CHECK_KIND(handshake, SSL_HANDSHAKE_KIND);
+    CHECK_KIND(&handshake->core, SESSION_HANDSHAKE_KIND);
     return handshake;
 }
 
@@ -51,14 +44,18 @@ static const struct tls_profile *profile_of(const struct fb_conn *conn)
     return own != NULL ? own : session_binding_of(conn)->tls;
 }
 
-static void handshake_replied(
-    struct tls_pending *pending, enum tls_step step, const struct tls_reply *reply);
+static void end_handshake(struct session_handshake *core, const struct tls_reply *reply);
 
 /* Ends the session of a client without a handshake. */
 static COLD void end_unshaken(struct fb_conn *conn)
 {
     session_end_note(conn, SESSION_END_TLS_FAILED);
     conn_close(conn);
+}
+
+static void handshake_failed(struct session_handshake *core)
+{
+    end_unshaken(core->conn);
 }
 
 unsigned ssl_handshake_begin(struct fb_conn *conn, const void *arg)
@@ -75,12 +72,10 @@ unsigned ssl_handshake_begin(struct fb_conn *conn, const void *arg)
         return 0;
     }
     *handshake = (struct ssl_handshake) {
-        .kind = SSL_HANDSHAKE_KIND,
-        .conn = conn,
-        .pending.replied = handshake_replied,
         .since = conn->net->loop.clock.mono_ms,
         .chooses = session_binding_of(conn)->names != NULL,
     };
+    session_handshake_init(&handshake->core, conn, end_handshake, handshake_failed);
     conn->state = handshake;
     session_set_phase(conn, SESSION_TLS);
     conn->ops = &handshake_ops;
@@ -93,9 +88,7 @@ static void leave_handshake(struct fb_conn *conn)
 {
     struct ssl_handshake *handshake = handshake_of(conn);
 
-    if (handshake->pending.number != 0)
-        tls_link_cancel(stream_of(conn)->tls_link, &handshake->pending);
-    handshake->kind = 0;
+    session_handshake_leave(&handshake->core);
     memory_release(conn->net->memory, handshake);
     conn->state = NULL;
     conn->ops = session_receive_ops(conn);
@@ -126,7 +119,7 @@ static void set_deadline(struct fb_conn *conn)
  * client is refused. */
 static bool choose_server(struct ssl_handshake *handshake, fb_bytes in)
 {
-    struct fb_conn *conn = handshake->conn;
+    struct fb_conn *conn = handshake->core.conn;
     enum tls_hello_status status = tls_hello_parse(&handshake->hello, in);
 
     if (status == TLS_HELLO_MORE && in.n < TLS_HANDSHAKE_MOST)
@@ -147,10 +140,8 @@ static bool choose_server(struct ssl_handshake *handshake, fb_bytes in)
 static size_t handshake_data(struct fb_conn *conn, fb_bytes in)
 {
     struct ssl_handshake *handshake = handshake_of(conn);
-    struct tls_link *link = stream_of(conn)->tls_link;
     struct tls_start start = { .role = TLS_SERVER };
 
-    assert(handshake->fed == 0 && in.n > 0);
     if (handshake->chooses && !choose_server(handshake, in))
         return conn_is_active(conn) ? 0 : in.n;
     if (profile_of(conn)->reject) {
@@ -158,16 +149,10 @@ static size_t handshake_data(struct fb_conn *conn, fb_bytes in)
         return in.n;
     }
     start.profile = profile_of(conn)->index;
-    if (handshake->pending.number == 0 && tls_link_begin(link, &handshake->pending, &start) == -1) {
-        conn_log(conn, LEVEL_INFO, 0, "no handshake can begin");
+    if (!session_handshake_feed(&handshake->core, &start, in)) {
         end_unshaken(conn);
         return in.n;
     }
-    if (in.n > TLS_FEED_MOST)
-        in.n = TLS_FEED_MOST;
-    handshake->fed = in.n;
-    conn_stop(conn);
-    tls_link_feed(link, &handshake->pending, in);
     return 0;
 }
 
@@ -194,7 +179,7 @@ static void handshake_expired(struct fb_conn *conn)
     conn_fail(conn, FB_TIMED_OUT);
 }
 
-/* ---- The engine's replies ---- */
+/* ---- The end of the handshake ---- */
 
 /* Whether the client's certificate is wanted even so: for `optional_no_ca` an authority may be
  * unknown, by nginx's list of errors. */
@@ -225,21 +210,12 @@ static bool accepts_client(struct fb_conn *conn, const struct tls_session *sessi
     return true;
 }
 
-/* Puts the layer on the connection, and lets the session go on. A refused client is told so by the
- * layer, within the time of the handshake. */
-static void end_handshake(struct fb_conn *conn, const struct tls_reply *reply)
+/* Lets the session go on. A refused client is told so by the layer, within the time of the
+ * handshake. */
+static void end_handshake(struct session_handshake *core, const struct tls_reply *reply)
 {
-    if (!tls_link_takes(stream_of(conn)->tls_link, &reply->session) || conn->out != NULL) {
-        conn_log(conn, LEVEL_ALERT, 0, "the engine has made a handshake that cannot be");
-        session_end_note(conn, SESSION_END_TLS_FAILED);
-        conn_fail(conn, FB_IO_ERROR);
-        return;
-    }
-    conn_debug(conn, "TLS: the handshake is done");
-    if (layer_begin(conn, &reply->session, (fb_bytes) { reply->out, reply->out_n }) == -1) {
-        conn_fail(conn, FB_NO_MEMORY);
-        return;
-    }
+    struct fb_conn *conn = core->conn;
+
     session_tls_set(conn, &reply->session);
     if (!conn_is_active(conn))
         return;
@@ -252,30 +228,6 @@ static void end_handshake(struct fb_conn *conn, const struct tls_reply *reply)
     leave_handshake(conn);
     conn_resume(conn);
     session_proceed(conn);
-}
-
-static void handshake_replied(
-    struct tls_pending *pending, enum tls_step step, const struct tls_reply *reply)
-{
-    struct ssl_handshake *handshake = container_of(pending, struct ssl_handshake, pending);
-    struct fb_conn *conn = handshake->conn;
-
-    CHECK_KIND(handshake, SSL_HANDSHAKE_KIND);
-    assert(reply->used <= handshake->fed);
-    conn_drop_input(conn, reply->used);
-    handshake->fed = 0;
-    if (conn_is_active(conn) && step == TLS_DONE) {
-        end_handshake(conn, reply);
-    } else if (conn_is_active(conn)) {
-        conn_write(conn, reply->out, reply->out_n);
-        if (step == TLS_MORE) {
-            conn_resume(conn);
-        } else {
-            conn_log(conn, LEVEL_INFO, 0, "%s", reply->text);
-            end_unshaken(conn);
-        }
-    }
-    net_flush(conn->net);
 }
 
 /* ---- What happens as in any session ---- */
