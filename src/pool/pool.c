@@ -66,7 +66,8 @@ unsigned pool_count_workers(const struct pool *pool, bool draining)
 
     TAILQ_FOREACH (generation, &pool->generations, link)
         if (generation != pool->starting && (generation->phase >= GENERATION_REPLACED) == draining)
-            n += generation->process_n;
+            for (unsigned i = 0; i < generation->serve_n; i++)
+                n += generation->workers[i].phase != POOL_WORKER_EMPTY;
     return n;
 }
 

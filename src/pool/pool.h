@@ -13,7 +13,8 @@ void pool_done(struct pool *pool);
 /* Asserts what must hold of the whole structure between two wake-ups of the master. */
 void pool_check(const struct pool *pool);
 bool pool_has_workers(const struct pool *pool);
-/* Counts processes of draining and closing generations, or of the rest without the starting one. */
+/* Counts the workers for clients, without helpers, of draining and closing generations, or of the
+ * rest without the starting one. */
 unsigned pool_count_workers(const struct pool *pool, bool draining);
 /* Tells the serving generation's workers to drain; none is replaced. */
 void pool_drain(struct pool *pool);

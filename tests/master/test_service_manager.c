@@ -4,6 +4,8 @@
 #include "plays/case.h"
 #include "plays/manager.h"
 
+#include "tls/profile.h"
+
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,11 +25,14 @@ static void expect_quiet(struct play_manager *manager)
     expect(manager, "");
 }
 
-/* A serving daemon of two workers; the messages of its start were taken. */
+/* A serving daemon of two workers with keepers; the messages of its start were taken. */
 static struct play *start(struct play_manager **manager, uint64_t watchdog_us, bool other)
 {
+    static struct tls_profile profile;
+    static const struct tls_profiles profiles = { &profile, 1, NULL, 0 };
     struct play *play = play_create(1);
 
+    play->tls = &profiles;
     *manager = play_manager_create(play, watchdog_us, other);
     play_configure(play, 2, "worker_start_timeout 4s; worker_shutdown_timeout 60s;", "");
     case_serve(play);
