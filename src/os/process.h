@@ -12,10 +12,11 @@
 int os_process_allow_dumps(void);
 /* Forbids core dumps, and this process's memory to other processes of the user. */
 int os_process_forbid_dumps(void);
-/* Keep CAP_NET_RAW alone of root's capabilities, to connect from foreign addresses, before and
- * after a change of the user. A failure of the second call keeps none. */
+/* Keeps root's capabilities over a change of the user. */
 int os_process_keep_capabilities(void);
-int os_process_take_net_raw(void);
+/* Drops all capabilities, perhaps but CAP_NET_RAW, to connect from foreign addresses. 0; 1: the
+ * process has not had CAP_NET_RAW; -1 with errno. */
+int os_process_drop_capabilities(bool but_net_raw);
 /* Makes this process the subreaper of orphaned descendants. */
 int os_process_adopt_orphans(void);
 /* Ends this child process with the parent or, where the system cannot, after so many seconds. */

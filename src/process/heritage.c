@@ -188,8 +188,21 @@ static void choose_cpus(const struct core_settings *core, unsigned index, struct
         log_write(log, LEVEL_ALERT, errno, "sched_setaffinity() failed");
 }
 
+static void drop_capabilities(bool transparent, bool was_root, struct log *log)
+{
+    int result = os_process_drop_capabilities(transparent);
+
+    if (result == -1)
+        log_write(log, LEVEL_ALERT, errno, "capset() failed: the master's capabilities are kept");
+    else if (result == 1 && was_root)
+        log_write(log, LEVEL_ALERT, 0,
+            "CAP_NET_RAW is denied: workers cannot connect from addresses of others");
+}
+
 static int change_user(const struct core_settings *core, bool transparent, struct log *log)
 {
+    if (geteuid() != 0) /* a service manager may have given the master capabilities */
+        drop_capabilities(transparent, false, log);
     if (core->user == NULL || geteuid() != 0)
         return 0;
     if (setgid(core->gid) == -1) {
@@ -208,9 +221,8 @@ static int change_user(const struct core_settings *core, bool transparent, struc
         log_write(log, LEVEL_EMERG, errno, "setuid(%u) failed", (unsigned)core->uid);
         return -1;
     }
-    if (transparent && core->uid != 0 && os_process_take_net_raw() == -1)
-        log_write(log, LEVEL_ALERT, errno,
-            "capset() failed: workers cannot connect from addresses of others");
+    if (core->uid != 0)
+        drop_capabilities(transparent, true, log);
     /* changing the user forbade core dumps, which worker_rlimit_core has just allowed */
     if (core->rlimit_core > 0 && os_process_allow_dumps() == -1)
         log_write(log, LEVEL_ALERT, errno, "prctl(PR_SET_DUMPABLE) failed");

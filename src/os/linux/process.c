@@ -35,22 +35,24 @@ int os_process_keep_capabilities(void)
     return prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
 }
 
-int os_process_take_net_raw(void)
+int os_process_drop_capabilities(bool but_net_raw)
 {
     static const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct kept[_LINUX_CAPABILITY_U32S_3] = {
-        [CAP_TO_INDEX(CAP_NET_RAW)] = { .effective = CAP_TO_MASK(CAP_NET_RAW),
-            .permitted = CAP_TO_MASK(CAP_NET_RAW) },
-    };
-    int error;
+    const unsigned index = CAP_TO_INDEX(CAP_NET_RAW);
+    unsigned kept;
 
-    if (syscall(SYS_capset, &header, kept) == 0)
-        return 0;
-    error = errno;
-    syscall(SYS_capset, &header, none);
-    errno = error;
-    return -1;
+    if (syscall(SYS_capget, &header, data) == -1)
+        return -1;
+    kept = but_net_raw ? data[index].permitted & CAP_TO_MASK(CAP_NET_RAW) : 0;
+    if (memcmp(data, none, sizeof(data)) != 0) {
+        memset(data, 0, sizeof(data));
+        data[index].effective = data[index].permitted = kept;
+        if (syscall(SYS_capset, &header, data) == -1)
+            return -1;
+    }
+    return but_net_raw && kept == 0;
 }
 
 int os_process_adopt_orphans(void)

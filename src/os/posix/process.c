@@ -33,8 +33,9 @@ int os_process_keep_capabilities(void)
     return 0;
 }
 
-int os_process_take_net_raw(void)
+int os_process_drop_capabilities(bool but_net_raw)
 {
+    (void)but_net_raw;
     return 0;
 }
 
