@@ -5,84 +5,32 @@
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
 #include "daemon/proc_memory.h"
+#include "daemon/tls_client.h"
 #include "daemon/upgrade.h"
 #include "support/certificates.h"
 #include "support/directory.h"
 #include "support/test.h"
 
 #include <fcntl.h>
-#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #define PROCESSES 16
 
-/* A client's session. */
-struct tls_client {
-    SSL_CTX *context;
-    SSL *ssl;
-    int fd;
-};
-
 static struct identity identity;
-
-static void end_client(struct tls_client *client)
-{
-    SSL_free(client->ssl);
-    SSL_CTX_free(client->context);
-    if (client->fd != -1)
-        close(client->fd);
-    *client = (struct tls_client) { .fd = -1 };
-}
-
-/* Connects, and shakes hands; false: the handshake has failed. */
-static bool begin_client(struct tls_client *client, in_port_t port)
-{
-    const struct timeval patience = { .tv_sec = TEST_PATIENCE_MS / 1000 };
-
-    *client = (struct tls_client) { .fd = client_open(port) };
-    ck_assert_int_eq(
-        setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
-    client->context = SSL_CTX_new(TLS_client_method());
-    client->ssl = SSL_new(client->context);
-    ck_assert_ptr_nonnull(client->ssl);
-    SSL_set_fd(client->ssl, client->fd);
-    ERR_clear_error();
-    if (SSL_connect(client->ssl) == 1)
-        return true;
-    end_client(client);
-    return false;
-}
-
-static void echo(const struct tls_client *client, const char *text)
-{
-    int n = (int)strlen(text);
-    char back[64];
-
-    ck_assert_int_eq(SSL_write(client->ssl, text, n), n);
-    for (int got = 0; got < n;) {
-        int more = SSL_read(client->ssl, back + got, n - got);
-
-        ck_assert_int_gt(more, 0);
-        got += more;
-    }
-    ck_assert_mem_eq(back, text, (size_t)n);
-}
 
 static bool is_served(in_port_t port)
 {
     struct tls_client client;
 
-    if (!begin_client(&client, port))
+    if (!tls_client_begin(&client, port))
         return false;
-    echo(&client, "is it served?");
-    end_client(&client);
+    tls_client_echo(&client, "is it served?");
+    tls_client_end(&client);
     return true;
 }
 
@@ -124,7 +72,7 @@ START_TEST(keepers_may_die_under_sessions)
 
     daemon_expects(daemon, "exited on signal 9");
     for (unsigned i = 0; i < 8; i++)
-        ck_assert(begin_client(&clients[i], daemon->ports[0]));
+        ck_assert(tls_client_begin(&clients[i], daemon->ports[0]));
     for (unsigned i = 0, n = test_trials(100); i < n; i++) {
         int half = client_open(daemon->ports[0]); /* a handshake under way */
 
@@ -132,13 +80,13 @@ START_TEST(keepers_may_die_under_sessions)
         WAIT_FOR(proc_titled(daemon->pid, KEEPER, list, PROCESSES) == 2);
         ck_assert_int_eq(kill(list[i % 2], SIGKILL), 0);
         for (unsigned j = 0; j < 8; j++)
-            echo(&clients[j], "an open session loses nothing");
+            tls_client_echo(&clients[j], "an open session loses nothing");
         WAIT_FOR(is_served(daemon->ports[0]));
         close(half);
     }
     for (unsigned i = 0; i < 8; i++) {
-        echo(&clients[i], "nor later");
-        end_client(&clients[i]);
+        tls_client_echo(&clients[i], "nor later");
+        tls_client_end(&clients[i]);
     }
     WAIT_FOR(proc_titled(daemon->pid, WORKER, list, PROCESSES) == 2);
     finish(daemon);
@@ -202,11 +150,11 @@ static bool has_certificate(in_port_t port)
     X509 *shown;
     bool same;
 
-    ck_assert(begin_client(&client, port));
+    ck_assert(tls_client_begin(&client, port));
     shown = SSL_get1_peer_certificate(client.ssl);
     same = X509_cmp(shown, identity.certificate) == 0;
     X509_free(shown);
-    end_client(&client);
+    tls_client_end(&client);
     return same;
 }
 
@@ -216,16 +164,16 @@ START_TEST(a_reload_and_an_upgrade_take_new_files)
     struct tls_client client;
     pid_t list[PROCESSES], new;
 
-    ck_assert(begin_client(&client, daemon->ports[0]));
+    ck_assert(tls_client_begin(&client, daemon->ports[0]));
     ck_assert(has_certificate(daemon->ports[0]));
     make_certificate("second.example");
     ck_assert(!has_certificate(daemon->ports[0]));
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
     ck_assert(has_certificate(daemon->ports[0]));
-    echo(&client, "a session of the first");
+    tls_client_echo(&client, "a session of the first");
     WAIT_FOR(
         proc_titled(daemon->pid, KEEPER, list, PROCESSES) == 3); /* one drains with its worker */
-    end_client(&client);
+    tls_client_end(&client);
     WAIT_FOR(proc_titled(daemon->pid, KEEPER, list, PROCESSES) == 2);
     new = upgrade_start(daemon);
     ck_assert(has_certificate(daemon->ports[0]));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rows of the table of verbs in forkbeard(8): each way to type a verb is tried on a daemon that
- * has sessions and clients; then what the row says about new clients, sessions and the way back is
- * asserted. The longest times are those of tests/master/test_verbs.c, on a virtual clock. */
+ * has sessions, one with TLS, and clients; then what the row says about new clients, sessions and
+ * the way back is asserted. The longest times are those of tests/master/test_verbs.c, on a virtual
+ * clock. */
 #include "base/compiler.h"
 #include "daemon/abreast.h"
 #include "daemon/verbs_steps.h"
@@ -29,12 +30,15 @@ static void begin_scene(
     struct scene *scene, const struct row *row, const char *conf, const char *typed)
 {
     *scene = (struct scene) { .verb = &row->verb, .typed = typed, .session = -1 };
-    scene->daemon = daemon_create(1);
+    scene->daemon = daemon_create(2);
+    tls_client_make_files(scene->daemon);
     daemon_configure(scene->daemon, "%s", conf);
     if (row->steps->stopped)
         return;
     daemon_start(scene->daemon);
     scene->session = verbs_open_session(scene->daemon);
+    if (strstr(conf, "ssl_certificate") != NULL)
+        ck_assert(tls_client_begin(&scene->secure, scene->daemon->ports[1]));
 }
 
 static void try_verb(const struct row *row, const char *typed)

@@ -146,8 +146,10 @@ static void check_sessions(struct scene *scene)
         client_expect_gone(scene->session);
         return;
     }
-    if (verbs_are(scene->verb->sessions, "kept"))
+    if (verbs_are(scene->verb->sessions, "kept")) {
         client_echo(scene->session, "goes on");
+        tls_client_echo(&scene->secure, "goes on");
+    }
     ck_assert_uint_eq(atomic_load(&scene->load.long_ended), 0);
     ck_assert_uint_eq(atomic_load(&scene->load.wrong), 0);
 }
@@ -165,10 +167,17 @@ void verbs_unload(struct scene *scene)
     scene->loaded = false;
 }
 
+void verbs_end_sessions(struct scene *scene)
+{
+    if (scene->session != -1)
+        close(scene->session);
+    scene->session = -1;
+    tls_client_end(&scene->secure);
+}
+
 void verbs_finish(struct scene *scene)
 {
     verbs_unload(scene);
-    if (scene->session != -1)
-        close(scene->session);
+    verbs_end_sessions(scene);
     daemon_finish(scene->daemon);
 }

@@ -6,6 +6,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/rate_clients.h"
+#include "daemon/tls_client.h"
 
 /* The times of a daemon whose verb is held up for as long as can be. */
 #define VERBS_TIMEOUT_MS 800
@@ -23,10 +24,11 @@ struct scene {
     const struct verb *verb;
     const char *typed; /* the way that is tried */
     struct daemon *daemon;
-    pid_t other;  /* the second master process: quitting, or of an upgrade */
-    pid_t victim; /* a worker without the session `session` */
-    int session;  /* opened before the verb */
-    bool loaded;  /* clients come */
+    pid_t other;              /* the second master process: quitting, or of an upgrade */
+    pid_t victim;             /* a worker without the session `session` */
+    int session;              /* opened before the verb */
+    struct tls_client secure; /* opened before the verb, over TLS */
+    bool loaded;              /* clients come */
     struct rate_clients load;
     int64_t begun_ms;        /* when the verb was given */
     unsigned refused, reset; /* counted until then */
@@ -43,6 +45,8 @@ bool verbs_types(const struct scene *scene, const char *text);
 void verbs_type(struct scene *scene, pid_t pid);
 /* A session that echoes, with any worker. */
 int verbs_open_session(const struct daemon *daemon);
+/* Ends the session, and the session over TLS. */
+void verbs_end_sessions(struct scene *scene);
 /* Stops the worker of the session, so that only SIGKILL ends the worker. */
 void verbs_freeze_worker(struct scene *scene);
 /* Lets clients come, and stay. */

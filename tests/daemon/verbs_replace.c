@@ -154,8 +154,7 @@ static void forward_act(struct scene *scene)
 static void end_old(struct scene *scene)
 {
     client_echo(scene->session, "goes on");
-    close(scene->session);
-    scene->session = -1;
+    verbs_end_sessions(scene);
     verbs_unload(scene); /* the sessions of this process are the old one's, too */
     ck_assert_int_eq(proc_wait(scene->daemon->pid), 0);
     scene->daemon->pid = scene->other;
@@ -204,8 +203,7 @@ static void back_act(struct scene *scene)
 static void end_new(struct scene *scene)
 {
     client_echo(scene->session, "goes on");
-    close(scene->session);
-    scene->session = -1;
+    verbs_end_sessions(scene);
     upgrade_wait_rollback(scene->daemon);
     verbs_run(scene, "-s upgrade", 0);
     verbs_run(scene, "forkbeard upgrade back", 0);

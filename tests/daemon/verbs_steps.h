@@ -2,10 +2,13 @@
 /* Steps of every row of the table of verbs: the verb itself, and the reversal. */
 #pragma once
 
+#include "daemon/tls_client.h"
 #include "daemon/verbs.h"
 
 #define VERBS_SERVER "listen 127.0.0.1:$0; listen unix:$D/socket; "
-#define VERBS_ECHO "worker_processes 2; events {} stream { server { " VERBS_SERVER "echo; } }"
+#define VERBS_ECHO                                                                                 \
+    "worker_processes 2; events {} stream { server { " VERBS_SERVER                                \
+    "echo; } " TLS_CLIENT_SERVER("$1") "}"
 #define VERBS_BALANCES                                                                             \
     "worker_processes 2; events {} stream { "                                                      \
     "upstream name { zone name 64k; server unix:$D/one; server unix:$D/two; } "                    \
