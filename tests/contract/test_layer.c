@@ -15,7 +15,7 @@ struct joined {
     struct owner *owner;
     struct sealing peer;
     int fd;     /* the peer's; -1: closed */
-    bool ended; /* what the connection sends */
+    bool ended; /* output of the connection */
 };
 
 /* Little room in the kernel, so that output has to wait. */

@@ -17,7 +17,7 @@ static struct variable *used[countof(names)];
 static struct phase_handler log_handler;
 static char seen[256]; /* by the log, with ";" between them, then the cipher's version */
 static unsigned logged, accesses;
-static char logs[4096]; /* all lines, but those about begun sessions */
+static char logs[4096]; /* lines, but those about begun sessions */
 
 static inline unsigned note_end(struct fb_conn *conn, const void *arg)
 {

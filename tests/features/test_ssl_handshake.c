@@ -75,7 +75,7 @@ START_TEST(bytes_may_come_one_by_one)
     for (unsigned i = 0; i < 1000 && !(client->step == TLS_DONE && client->waiting.n == 0); i++) {
         if (_i == 0)
             tls_client_say(client, 1);
-        while (_i == 1 && client->waiting.n > 0) /* all at once, in receives of a byte */
+        while (_i == 1 && client->waiting.n > 0) /* at once, in receives of a byte */
             tls_client_say(client, 1);
         fixture_run(test.fixture);
         tls_client_look(client);
@@ -116,7 +116,7 @@ START_TEST(much_may_lie_behind)
 }
 END_TEST
 
-/* What one request cannot hold waits for the next. */
+/* Input beyond one request waits for the next. */
 START_TEST(requests_have_a_limit)
 {
     struct tls_reply reply = { .used = TLS_FEED_MOST };
@@ -308,7 +308,7 @@ static int greet(fb_conn *conn, void *state)
     return 0;
 }
 
-/* What the engine still has to send leaves before any record. */
+/* The rest that the engine has to send leaves before any record. */
 START_TEST(the_last_flight_comes_first)
 {
     static uint8_t flight[] = "the last flight of the engine";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the engine of OpenSSL makes of profiles: certificates and keys, each mistake with its line,
+/* Profiles, as the engine of OpenSSL takes them: certificates and keys, each mistake with its line,
  * ciphers, groups, and commands of ssl_conf_command. */
 #include "support/directory.h"
 #include "talk.h"

@@ -184,7 +184,7 @@ END_TEST
 #define WRITERS 4
 #define KILLS 60
 
-/* What the processes share. */
+/* Memory that the processes share. */
 struct arena {
     uint64_t memory[TLS_TICKETS_SIZE / 8];
     _Atomic uint64_t now;            /* passes with each key that is taken */

@@ -63,7 +63,7 @@ static bool has_ended(const struct play *play, pid_t pid)
     return process == NULL || process->exited;
 }
 
-/* Each of two workers has its keeper. */
+/* Either of two workers has its keeper. */
 static void expect_links(const struct play *play)
 {
     for (unsigned i = 0; i < 2; i++)

@@ -329,7 +329,7 @@ static const fb_protocol proto = {
     .worker_stop = proto_stop,
 };
 
-/* Both servers of a protocol share a state in the worker. */
+/* The servers of a protocol share a state in the worker. */
 START_TEST(it_starts_before_and_stops_after_all)
 {
     const fb_test_options options = {

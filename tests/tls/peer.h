@@ -13,8 +13,8 @@ struct peer {
     SSL_CTX *client, *server;
     SSL *ssl;
     BIO *in, *out;          /* bytes to libssl and of libssl */
-    struct tls_keys theirs; /* of what libssl sends */
-    struct tls_keys ours;   /* of what libssl is sent */
+    struct tls_keys theirs; /* for what libssl sends */
+    struct tls_keys ours;   /* for what libssl is sent */
 };
 
 /* Makes a certificate and contexts for a suite. */

@@ -15,8 +15,8 @@ struct sealing_bytes {
 
 struct sealing {
     struct ciphers *ciphers;
-    struct sim_socket *socket;   /* of the simulation, or NULL */
-    struct tls_keys in, out;     /* of the connection's records, and of the peer's */
+    struct sim_socket *socket;   /* the simulation's, or NULL */
+    struct tls_keys in, out;     /* keys of the connection's records, and of the peer's */
     struct sealing_bytes sealed; /* added, and not said */
     struct sealing_bytes raw;    /* sent to the peer, and not opened yet */
     struct sealing_bytes plain;  /* data that was opened */

@@ -308,7 +308,7 @@ START_TEST(a_kept_connection_has_sent_all)
 }
 END_TEST
 
-/* What a peer has begun to say is no answer to the next owner. */
+/* A begun record of a peer is no answer to the next owner. */
 START_TEST(a_connection_with_the_begin_of_a_record_is_not_kept)
 {
     struct fixture *fixture = sealing_start(_i, 1);

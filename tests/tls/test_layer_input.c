@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection with TLS receives. */
+/* Input of a connection with TLS. */
 #include "tls/sealing.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ START_TEST(split_records_are_put_together)
 }
 END_TEST
 
-/* All of it is an edge, or the kernel's buffer has more than one receive takes. */
+/* The whole is an edge, or the kernel's buffer has more than one receive takes. */
 START_TEST(more_than_a_receive_takes_is_received)
 {
     struct sealed sealed;
@@ -388,7 +388,7 @@ START_TEST(the_rest_is_delivered_with_the_end)
 }
 END_TEST
 
-/* What comes behind close_notify is nobody's. */
+/* Bytes behind close_notify are nobody's. */
 START_TEST(nothing_follows_close_notify)
 {
     struct sealed sealed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection with TLS sends: sealed once, held where the socket has no room, and sent before
+/* Output of a connection with TLS: sealed once, held where the socket has no room, and sent before
  * all else. */
 #include "tls/sealing.h"
 

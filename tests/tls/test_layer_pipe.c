@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Which ends have TLS: bits of the ends' numbers, never none. A loop test's number has the events,
+/* Ends with TLS: bits of the ends' numbers, never none. A loop test's number has the events,
  * too. */
 #define KINDS (3 * FIXTURE_EVENTS)
 
@@ -320,7 +320,7 @@ START_TEST(a_send_finds_a_reset)
 }
 END_TEST
 
-/* What was received before the pipe, and before TLS, comes first. */
+/* Input received before the pipe, and before TLS, comes first. */
 START_TEST(unconsumed_input_comes_first)
 {
     struct two two = { .fixture = sealing_start(_i % FIXTURE_EVENTS, 2) };

@@ -12,7 +12,7 @@
 #define PIPE_SEEDS 200
 #define PIPE_STEPS 80
 #define PIECE_MAX 40000
-/* What a record without data costs, and what a peer may owe: tls/layer_input.c. */
+/* The cost of a record without data, and what a peer may owe: tls/layer_input.c. */
 #define RECORD_DEBT 32768
 #define DEBT_MOST (1024 * 1024)
 
@@ -123,7 +123,7 @@ static void let_room(struct sim_socket *socket)
     }
 }
 
-/* What was sent to the peer is the begin of `said`. */
+/* The bytes sent to the peer are the begin of `said`. */
 static void check_peer(struct peer *peer, const struct peer *other)
 {
     sealing_look(&peer->sealing);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a peer may not send: the session ends with an alert, and the data before is delivered. */
+/* Records that a peer may not send: the session ends with an alert, and the data before is
+ * delivered. */
 #include "tls/sealing.h"
 
 /* The debt that a peer may have, in records without data: tls/layer_input.c. */
@@ -37,7 +38,7 @@ START_TEST(what_is_no_record_is_answered_with_an_alert)
 }
 END_TEST
 
-/* Each byte of a record is authenticated. */
+/* Every byte of a record is authenticated. */
 START_TEST(a_changed_record_is_refused_behind_whole_ones)
 {
     for (size_t at = 5; at < 5 + 3 + 1 + CIPHER_TAG; at++) {

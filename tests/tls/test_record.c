@@ -100,7 +100,7 @@ START_TEST(plaintext_may_lie_in_the_record)
 }
 END_TEST
 
-/* What opens a record with a wrong bit: its length may have changed, and its type or version. */
+/* Tries to open a record with a wrong bit: its length may have changed, and its type or version. */
 static void open_changed(size_t n, size_t bit)
 {
     int length = tls_record_length(records.record, n, &records.alert);

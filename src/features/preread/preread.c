@@ -22,7 +22,7 @@ struct preread_part {
     uint64_t since;           /* monotonic ms: when the phase began */
     struct tls_hello hello;
     bool has_bytes; /* some have come */
-    /* what the message says, as text */
+    /* text of the message */
     const char *name, *protocols;
     uint32_t name_n, protocols_n;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a library of TLS does for a client of tests/tls.test. Its functions end the program with a
+/* The part of a library of TLS for a client of tests/tls.test. Its functions end the program with a
  * message when the library fails. */
 #pragma once
 
