@@ -50,17 +50,17 @@ enum tls_verified {
     TLS_VERIFIED_NONE, /* no certificate came */
     TLS_VERIFIED,
     TLS_VERIFY_FAILED,
-    TLS_VERIFIED_OTHER, /* of a server: verified, but for other names than the one of the start */
+    TLS_VERIFIED_OTHER, /* verified, but for other names than the start's */
 };
 
-/* What a handshake begins with. */
+/* The start of a handshake. */
 struct tls_start {
     enum tls_role role;
     uint32_t profile; /* index, of the role */
-    /* Of a client: the server's name, which its certificate must have, and which is sent where the
+    /* The server's name, for a client: its certificate must have the name, which is sent where the
      * profile says so; TLS_NAME_MOST bytes at most. The link's copy is made with the first feed. */
     fb_bytes name;
-    /* Of a client: a number for the server's address. Sessions are resumed among starts of equal
+    /* A number for the server's address, for a client. Sessions are resumed among starts of equal
      * server, name and profile; 0: never. */
     uint64_t server;
 };

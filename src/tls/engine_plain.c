@@ -5,10 +5,15 @@
  * Responsible for a deterministic exchange with the effects of a real one: server name, protocols,
  * alerts, keys that both ends compute from random bytes of the client. Never secret. The client
  * hello is TLS's, in one record; other messages are a byte of the type and a body. Unknown or
- * misplaced bytes fail the handshake. */
+ * misplaced bytes fail the handshake.
+ *
+ * A server's certificate is the name of its file: "one.tests.crt" is for "one.tests", and verified
+ * by clients whose trusted file has the same name. Clients have no certificates. */
 #include "tls/engine.h"
 #include "tls/hello.h"
+#include "tls/plain_keys.h"
 #include "tls/record.h"
+#include "tls/server_name.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,13 +22,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HELLO_RANDOM 32
 /* A client hello's bytes before its random bytes, and before its extensions. */
 #define HELLO_HEAD 6
-#define HELLO_LEAST (HELLO_HEAD + HELLO_RANDOM + 9)
+#define HELLO_LEAST (HELLO_HEAD + PLAIN_RANDOM + 9)
 /* The longest message: a client hello with the longest name and list of protocols. */
 #define PLAIN_MESSAGE_MOST (HELLO_LEAST + 9 + 255 + 6 + 255)
 #define PLAIN_NO_APPLICATION_PROTOCOL 120
+/* OpenSSL's numbers. */
+#define PLAIN_SELF_SIGNED 18
+#define PLAIN_OTHER_NAME 62
 
 enum plain_message { PLAIN_CLIENT_HELLO = 1, PLAIN_SERVER_HELLO, PLAIN_FINISHED };
 
@@ -37,52 +44,14 @@ struct tls_handshake {
     const struct tls_profile *profile;
     enum tls_role role;
     enum plain_message awaited; /* the peer's next message; of a client before its hello: none */
-    uint8_t random[HELLO_RANDOM];
+    uint8_t random[PLAIN_RANDOM];
     uint8_t alpn_n, name_n;
-    char alpn[255], name[255];
-    size_t n; /* bytes of the peer's message so far */
+    char alpn[255], name[TLS_NAME_MOST];
+    uint8_t verify;      /* enum tls_verified */
+    int32_t verify_code; /* 0: verified, or no certificate */
+    size_t n;            /* bytes of the peer's message so far */
     uint8_t in[TLS_HEADER + PLAIN_MESSAGE_MOST];
 };
-
-/* ---- Bytes computed from bytes ---- */
-
-/* Mixes a number into another (the finaliser of splitmix64). */
-static uint64_t mix_number(uint64_t n)
-{
-    n += 0x9e3779b97f4a7c15;
-    n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9;
-    n = (n ^ n >> 27) * 0x94d049bb133111eb;
-    return n ^ n >> 31;
-}
-
-/* Fills n bytes from a seed and a label. */
-static void fill_bytes(uint8_t *p, size_t n, uint64_t seed, unsigned label)
-{
-    uint64_t state = mix_number(seed ^ label);
-
-    for (size_t i = 0; i < n; i++) {
-        if (i % 8 == 0)
-            state = mix_number(state);
-        p[i] = (uint8_t)(state >> 8 * (i % 8));
-    }
-}
-
-static uint64_t seed_of_random(const uint8_t random[HELLO_RANDOM])
-{
-    uint64_t seed = 0;
-
-    for (size_t i = 0; i < HELLO_RANDOM; i++)
-        seed = mix_number(seed ^ random[i]);
-    return seed;
-}
-
-static void make_plain_keys(struct tls_keys *keys, uint64_t seed, enum tls_role sender)
-{
-    fill_bytes(keys->secret, sizeof(keys->secret), seed, 2 * sender + 1);
-    fill_bytes(keys->key, sizeof(keys->key), seed, 2 * sender + 11);
-    fill_bytes(keys->iv, sizeof(keys->iv), seed, 2 * sender + 21);
-    keys->sequence = 0;
-}
 
 /* ---- Messages ---- */
 
@@ -96,25 +65,48 @@ static void put_record(struct tls_reply *reply, enum tls_type type, const uint8_
     reply->out_n += TLS_HEADER + n;
 }
 
+/* Writes an extension of a type with a head and a body; returns the number of bytes. */
+static size_t put_extension(
+    uint8_t *p, uint8_t type, const uint8_t *head, size_t head_n, const void *body, size_t n)
+{
+    const uint8_t begin[] = { 0, type, (uint8_t)((head_n + n) >> 8), (uint8_t)(head_n + n) };
+
+    memcpy(p, begin, sizeof(begin));
+    memcpy(p + sizeof(begin), head, head_n);
+    memcpy(p + sizeof(begin) + head_n, body, n);
+    return sizeof(begin) + head_n + n;
+}
+
+/* Whether the server's name is to be sent: an address never is. */
+static bool sends_server_name(const struct tls_handshake *handshake)
+{
+    const fb_bytes name = { (const uint8_t *)handshake->name, handshake->name_n };
+    uint8_t address[TLS_ADDRESS_MOST];
+
+    return handshake->profile->sends_name && name.n > 0 && tls_server_address(name, address) == 0;
+}
+
 static void put_client_hello(struct tls_reply *reply, const struct tls_handshake *handshake)
 {
     const struct tls_profile *profile = handshake->profile;
     uint8_t alpn_n = (uint8_t)profile->alpn_n;
-    /* an extension: type 16, its length, the length of the list */
-    const uint8_t extension[] = { 0, 16, (uint8_t)((alpn_n + 2) >> 8), (uint8_t)(alpn_n + 2), 0,
-        alpn_n };
+    size_t list_n = handshake->name_n + 3u;
+    /* the lengths of lists; that of names has a type and a length more */
+    const uint8_t names_head[] = { (uint8_t)(list_n >> 8), (uint8_t)list_n, 0, 0,
+        handshake->name_n };
+    const uint8_t alpn_head[] = { 0, alpn_n };
     uint8_t hello[PLAIN_MESSAGE_MOST] = { PLAIN_CLIENT_HELLO, 0, 0, 0, 3, 3 };
     size_t n = HELLO_LEAST;
 
     assert(profile->alpn_n <= 255);
-    memcpy(hello + HELLO_HEAD, handshake->random, HELLO_RANDOM);
+    memcpy(hello + HELLO_HEAD, handshake->random, PLAIN_RANDOM);
     /* no session, the suite 0, no compression */
-    memcpy(hello + HELLO_HEAD + HELLO_RANDOM, "\0\0\2\0\0\1\0", 7);
-    if (alpn_n > 0) {
-        memcpy(hello + n, extension, sizeof(extension));
-        memcpy(hello + n + sizeof(extension), profile->alpn, alpn_n);
-        n += sizeof(extension) + alpn_n;
-    }
+    memcpy(hello + HELLO_HEAD + PLAIN_RANDOM, "\0\0\2\0\0\1\0", 7);
+    if (sends_server_name(handshake))
+        n += put_extension(
+            hello + n, 0, names_head, sizeof(names_head), handshake->name, handshake->name_n);
+    if (alpn_n > 0)
+        n += put_extension(hello + n, 16, alpn_head, sizeof(alpn_head), profile->alpn, alpn_n);
     hello[HELLO_LEAST - 2] = (uint8_t)((n - HELLO_LEAST) >> 8);
     hello[HELLO_LEAST - 1] = (uint8_t)(n - HELLO_LEAST);
     hello[2] = (uint8_t)((n - 4) >> 8);
@@ -122,22 +114,37 @@ static void put_client_hello(struct tls_reply *reply, const struct tls_handshake
     put_record(reply, TLS_HANDSHAKE, hello, n);
 }
 
+/* Returns a file's name without its folder; "": none, or one too long for a message. */
+static const char *plain_file_name(const struct tls_handshake *handshake, uint32_t file)
+{
+    const char *path = file != TLS_NO_FILE ? handshake->engine->profiles->files[file].path : "/";
+    const char *name = strrchr(path, '/') + 1; /* the path is absolute */
+
+    return strlen(name) <= 255 ? name : "";
+}
+
 static void put_server_hello(struct tls_reply *reply, const struct tls_handshake *handshake)
 {
-    uint8_t body[1 + HELLO_RANDOM + 1 + 255] = { PLAIN_SERVER_HELLO };
-    size_t n = 1 + HELLO_RANDOM;
+    const struct tls_profile *profile = handshake->profile;
+    const char *certificate = plain_file_name(
+        handshake, profile->pair_n > 0 ? profile->pairs[0].certificate : TLS_NO_FILE);
+    size_t n = 1 + PLAIN_RANDOM, certificate_n = strlen(certificate);
+    uint8_t body[1 + PLAIN_RANDOM + 2 * (1 + 255)] = { PLAIN_SERVER_HELLO };
 
-    memcpy(body + 1, handshake->random, HELLO_RANDOM);
+    memcpy(body + 1, handshake->random, PLAIN_RANDOM);
     body[n++] = handshake->alpn_n;
     memcpy(body + n, handshake->alpn, handshake->alpn_n);
-    put_record(reply, TLS_HANDSHAKE, body, n + handshake->alpn_n);
+    n += handshake->alpn_n;
+    body[n++] = (uint8_t)certificate_n;
+    memcpy(body + n, certificate, certificate_n);
+    put_record(reply, TLS_HANDSHAKE, body, n + certificate_n);
 }
 
 static void put_finished(struct tls_reply *reply, const struct tls_handshake *handshake)
 {
-    uint8_t body[1 + HELLO_RANDOM] = { PLAIN_FINISHED };
+    uint8_t body[1 + PLAIN_RANDOM] = { PLAIN_FINISHED };
 
-    memcpy(body + 1, handshake->random, HELLO_RANDOM);
+    memcpy(body + 1, handshake->random, PLAIN_RANDOM);
     put_record(reply, TLS_HANDSHAKE, body, sizeof(body));
 }
 
@@ -152,20 +159,23 @@ static enum tls_step fail_plain(struct tls_reply *reply, unsigned alert, const c
 
 static enum tls_step finish_plain(const struct tls_handshake *handshake, struct tls_reply *reply)
 {
+    const enum tls_role peer = handshake->role == TLS_SERVER ? TLS_CLIENT : TLS_SERVER;
     struct tls_session *session = &reply->session;
-    uint64_t seed = seed_of_random(handshake->random);
 
     *session = (struct tls_session) {
         .version = TLS_1_3,
         .plain_most = TLS_PLAIN_MOST,
-        .verify = TLS_VERIFIED_NONE,
+        .verify = handshake->verify,
+        .verify_code = handshake->verify_code,
         .alpn_n = handshake->alpn_n,
-        .name_n = handshake->name_n,
     };
     memcpy(session->alpn, handshake->alpn, handshake->alpn_n);
-    memcpy(session->name, handshake->name, handshake->name_n);
-    make_plain_keys(&session->in, seed, handshake->role == TLS_SERVER ? TLS_CLIENT : TLS_SERVER);
-    make_plain_keys(&session->out, seed, handshake->role);
+    if (handshake->role == TLS_SERVER || sends_server_name(handshake)) {
+        session->name_n = handshake->name_n;
+        memcpy(session->name, handshake->name, handshake->name_n);
+    }
+    plain_keys_make(&session->in, handshake->random, peer);
+    plain_keys_make(&session->out, handshake->random, handshake->role);
     return TLS_DONE;
 }
 
@@ -230,7 +240,7 @@ static bool keep_client_hello(
 {
     if (hello->name.n > sizeof(handshake->name))
         return false;
-    memcpy(handshake->random, record.p + TLS_HEADER + HELLO_HEAD, HELLO_RANDOM);
+    memcpy(handshake->random, record.p + TLS_HEADER + HELLO_HEAD, PLAIN_RANDOM);
     tls_hello_copy(record, hello->name, (uint8_t *)handshake->name);
     handshake->name_n = (uint8_t)hello->name.n;
     return memchr(handshake->name, '\0', handshake->name_n) == NULL;
@@ -255,17 +265,41 @@ static enum tls_step read_client_hello(
     return TLS_MORE;
 }
 
+/* Checks the server's certificate, n bytes of the name of its file. */
+static void verify_plain(struct tls_handshake *handshake, const uint8_t *certificate, size_t n)
+{
+    const char *trusted;
+    const uint8_t *dot = memrchr(certificate, '.', n);
+    size_t name_n = dot != NULL ? (size_t)(dot - certificate) : n;
+
+    if (n == 0)
+        return;
+    trusted = plain_file_name(handshake, handshake->profile->trusted);
+    if (strlen(trusted) != n || memcmp(trusted, certificate, n) != 0) {
+        handshake->verify = TLS_VERIFY_FAILED;
+        handshake->verify_code = PLAIN_SELF_SIGNED;
+    } else if (name_n != handshake->name_n || memcmp(handshake->name, certificate, name_n) != 0) {
+        handshake->verify = TLS_VERIFIED_OTHER;
+        handshake->verify_code = PLAIN_OTHER_NAME;
+    } else {
+        handshake->verify = TLS_VERIFIED;
+    }
+}
+
 static enum tls_step read_server_hello(
     struct tls_handshake *handshake, struct plain_body *body, struct tls_reply *reply)
 {
-    const uint8_t *random = take_bytes(body, HELLO_RANDOM), *alpn;
+    const uint8_t *random = take_bytes(body, PLAIN_RANDOM), *alpn, *certificate;
+    uint8_t certificate_n;
 
     alpn = take_field(body, &handshake->alpn_n);
-    if (random == NULL || alpn == NULL || body->n > 0)
+    certificate = take_field(body, &certificate_n);
+    if (random == NULL || alpn == NULL || certificate == NULL || body->n > 0)
         return fail_plain(reply, TLS_DECODE_ERROR, "a malformed server hello");
-    if (memcmp(random, handshake->random, HELLO_RANDOM) != 0)
+    if (memcmp(random, handshake->random, PLAIN_RANDOM) != 0)
         return fail_plain(reply, TLS_ILLEGAL_PARAMETER, "a server hello of another handshake");
     memcpy(handshake->alpn, alpn, handshake->alpn_n);
+    verify_plain(handshake, certificate, certificate_n);
     put_finished(reply, handshake);
     return finish_plain(handshake, reply);
 }
@@ -273,11 +307,11 @@ static enum tls_step read_server_hello(
 static enum tls_step read_finished(
     struct tls_handshake *handshake, struct plain_body *body, struct tls_reply *reply)
 {
-    const uint8_t *random = take_bytes(body, HELLO_RANDOM);
+    const uint8_t *random = take_bytes(body, PLAIN_RANDOM);
 
     if (random == NULL || body->n > 0)
         return fail_plain(reply, TLS_DECODE_ERROR, "a malformed finished message");
-    if (memcmp(random, handshake->random, HELLO_RANDOM) != 0)
+    if (memcmp(random, handshake->random, PLAIN_RANDOM) != 0)
         return fail_plain(reply, TLS_ILLEGAL_PARAMETER, "a finished message of another handshake");
     return finish_plain(handshake, reply);
 }
@@ -352,16 +386,19 @@ static struct tls_handshake *begin_plain(struct tls_engine *engine, const struct
 {
     struct tls_handshake *handshake = calloc(1, sizeof(*handshake));
 
-    assert(start->profile < engine->profiles->n);
+    assert(start->profile < engine->profiles->n && start->name.n <= TLS_NAME_MOST);
     if (handshake == NULL)
         return NULL;
     handshake->engine = engine;
     handshake->profile = &engine->profiles->list[start->profile];
     handshake->role = start->role;
+    handshake->name_n = (uint8_t)start->name.n;
+    if (start->name.n > 0)
+        memcpy(handshake->name, start->name.p, start->name.n);
     if (start->role == TLS_SERVER)
         handshake->awaited = PLAIN_CLIENT_HELLO;
     else
-        fill_bytes(handshake->random, HELLO_RANDOM, ++engine->begun, 0);
+        plain_keys_random(handshake->random, ++engine->begun);
     return handshake;
 }
 

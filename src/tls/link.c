@@ -81,6 +81,7 @@ int tls_link_begin(
     struct link_place *place;
 
     assert(pending->number == 0 && pending->replied != NULL);
+    assert(start->name.n <= TLS_NAME_MOST && (start->name.n == 0 || start->role == TLS_CLIENT));
     if (link->free == TLS_HANDSHAKES_MOST)
         log_crowd(link, &link->refused_ms, "new handshakes are refused");
     if (link->broken || link->free == TLS_HANDSHAKES_MOST)
@@ -113,11 +114,13 @@ void tls_link_feed(struct tls_link *link, struct tls_pending *pending, fb_bytes 
     };
 
     assert(place->phase == LINK_BEGUN || place->phase == LINK_REPLIED);
-    assert(in.n <= TLS_FEED_MOST && (in.n > 0 || place->phase == LINK_BEGUN));
+    assert(in.n <= TLS_FEED_MOST);
+    assert((in.n == 0) == (place->phase == LINK_BEGUN && place->start.role == TLS_CLIENT));
     place->phase = LINK_WAITING;
     place->given = (uint32_t)in.n;
     if (!link->broken)
         link->ops->feed(link, &request);
+    place->start.name = (fb_bytes) { 0 };
 }
 
 bool tls_link_takes(const struct tls_link *link, const struct tls_session *session)

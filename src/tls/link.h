@@ -24,7 +24,8 @@ struct tls_pending {
  * soon. */
 int tls_link_begin(
     struct tls_link *link, struct tls_pending *pending, const struct tls_start *start);
-/* Gives the peer's bytes, TLS_FEED_MOST at most, copied; no more before the reply. */
+/* Gives the peer's bytes, TLS_FEED_MOST at most, copied; no more before the reply. The first of a
+ * client gives none, and copies the name of the start. */
 void tls_link_feed(struct tls_link *link, struct tls_pending *pending, fb_bytes in);
 /* Whether a session is of a suite that this build has and its engine may choose. */
 bool tls_link_takes(const struct tls_link *link, const struct tls_session *session);

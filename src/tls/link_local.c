@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes on their way to the engine. */
+/* Bytes, or the name of a client's begin, on their way to the engine. */
 struct local_request {
     STAILQ_ENTRY(local_request) link;
     struct tls_request request;
@@ -34,16 +34,18 @@ static struct local_link *local_of(struct tls_link *link)
 static void feed_local(struct tls_link *link, const struct tls_request *request)
 {
     struct local_link *local = local_of(link);
-    struct local_request *copy = malloc(sizeof(*copy) + request->in.n);
+    /* a client's begin has a name, and no bytes */
+    fb_bytes rest = request->in.n > 0 ? request->in : request->start.name;
+    struct local_request *copy = malloc(sizeof(*copy) + rest.n);
 
     if (copy == NULL) {
         tls_link_break(link);
         return;
     }
     copy->request = *request;
-    copy->request.in.p = copy->bytes;
-    if (request->in.n > 0)
-        memcpy(copy->bytes, request->in.p, request->in.n);
+    copy->request.in.p = copy->request.start.name.p = copy->bytes;
+    if (rest.n > 0)
+        memcpy(copy->bytes, rest.p, rest.n);
     STAILQ_INSERT_TAIL(&local->requests, copy, link);
     tls_link_post(link);
 }

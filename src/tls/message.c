@@ -8,8 +8,11 @@
 #include <assert.h>
 #include <string.h>
 
+/* A name, of a client, or the peer's bytes follow. */
 struct request_wire {
+    uint64_t server;
     uint32_t kind, number, role, profile;
+    uint32_t name_n, unused;
 };
 
 struct part_wire {
@@ -30,24 +33,47 @@ static bool is_handshake_number(uint32_t number)
     return number >> TLS_PLACE_BITS != 0 && TLS_PLACE(number) < TLS_HANDSHAKES_MOST;
 }
 
+static bool is_server_name(fb_bytes name)
+{
+    return name.n <= TLS_NAME_MOST && (name.n == 0 || memchr(name.p, '\0', name.n) == NULL);
+}
+
 size_t tls_message_write_request(const struct tls_request *request, uint8_t *p)
 {
-    bool begins = request->kind == TLS_BEGIN;
-    struct request_wire wire = {
-        .kind = request->kind,
-        .number = request->number,
-        .role = begins ? request->start.role : 0,
-        .profile = begins ? request->start.profile : 0,
-    };
+    struct request_wire wire = { .kind = request->kind, .number = request->number };
+    fb_bytes rest = request->in;
 
     assert(request->kind >= TLS_BEGIN && request->kind <= TLS_CANCEL);
     assert(is_handshake_number(request->number));
     assert(request->in.n <= TLS_FEED_MOST);
-    assert(request->kind != TLS_CANCEL || request->in.n == 0);
+    if (request->kind == TLS_BEGIN) {
+        wire.role = request->start.role;
+        wire.profile = request->start.profile;
+    }
+    if (wire.role == TLS_CLIENT) {
+        assert(request->in.n == 0 && is_server_name(request->start.name));
+        wire.server = request->start.server;
+        rest = request->start.name;
+        wire.name_n = (uint32_t)rest.n;
+    }
+    assert(request->kind != TLS_CANCEL || rest.n == 0);
     memcpy(p, &wire, sizeof(wire));
-    if (request->in.n > 0)
-        memcpy(p + sizeof(wire), request->in.p, request->in.n);
-    return sizeof(wire) + request->in.n;
+    if (rest.n > 0)
+        memcpy(p + sizeof(wire), rest.p, rest.n);
+    return sizeof(wire) + rest.n;
+}
+
+/* Whether each field of a request of n bytes behind the header is in range. */
+static bool check_request(const struct request_wire *wire, size_t n)
+{
+    if (wire->kind < TLS_BEGIN || wire->kind > TLS_CANCEL || !is_handshake_number(wire->number) ||
+        wire->unused != 0)
+        return false;
+    if (wire->kind == TLS_BEGIN && wire->role == TLS_CLIENT)
+        return wire->name_n == n;
+    if (wire->kind == TLS_BEGIN ? wire->role != TLS_SERVER : (wire->role | wire->profile) != 0)
+        return false;
+    return (wire->server | wire->name_n) == 0 && (wire->kind != TLS_CANCEL || n == 0);
 }
 
 int tls_message_read_request(struct tls_request *request, const uint8_t *p, size_t n)
@@ -57,19 +83,22 @@ int tls_message_read_request(struct tls_request *request, const uint8_t *p, size
     if (n < sizeof(wire) || n > TLS_REQUEST_MOST)
         return -1;
     memcpy(&wire, p, sizeof(wire));
-    if (wire.kind < TLS_BEGIN || wire.kind > TLS_CANCEL || !is_handshake_number(wire.number))
-        return -1;
-    if (wire.kind == TLS_BEGIN ? wire.role > TLS_CLIENT : (wire.role | wire.profile) != 0)
-        return -1;
-    if (wire.kind == TLS_CANCEL && n > sizeof(wire))
+    p += sizeof(wire);
+    n -= sizeof(wire);
+    if (!check_request(&wire, n))
         return -1;
     *request = (struct tls_request) {
         .kind = (enum tls_request_kind)wire.kind,
         .number = wire.number,
-        .start = { (enum tls_role)wire.role, wire.profile },
-        .in = { p + sizeof(wire), n - sizeof(wire) },
+        .start = { .role = (enum tls_role)wire.role, .profile = wire.profile },
     };
-    return 0;
+    if (wire.role == TLS_SERVER) {
+        request->in = (fb_bytes) { p, n };
+        return 0;
+    }
+    request->start.name = (fb_bytes) { p, n };
+    request->start.server = wire.server;
+    return is_server_name(request->start.name) ? 0 : -1;
 }
 
 static void copy_keys(struct tls_keys *to, const struct tls_keys *from)
@@ -91,6 +120,7 @@ static void copy_session(struct tls_session *to, const struct tls_session *from)
     to->group = from->group;
     to->resumed = from->resumed;
     to->verify = from->verify;
+    to->awaits_tickets = from->awaits_tickets;
     to->verify_code = from->verify_code;
     copy_keys(&to->in, &from->in);
     copy_keys(&to->out, &from->out);
@@ -107,8 +137,8 @@ static void copy_session(struct tls_session *to, const struct tls_session *from)
 static bool check_session(const struct tls_session *session)
 {
     return (session->version == TLS_1_2 || session->version == TLS_1_3) && session->resumed <= 1 &&
-           session->verify <= TLS_VERIFY_FAILED && session->plain_most > 0 &&
-           session->plain_most <= TLS_PLAIN_MOST &&
+           session->verify <= TLS_VERIFIED_OTHER && session->awaits_tickets <= 1 &&
+           session->plain_most > 0 && session->plain_most <= TLS_PLAIN_MOST &&
            session->session_id_n <= sizeof(session->session_id) &&
            memchr(session->name, '\0', session->name_n) == NULL;
 }

@@ -18,11 +18,11 @@
 /* The bytes for the peer in a part of a reply. */
 #define TLS_PART_MOST 16384
 /* The bytes of the longest message of each direction. */
-#define TLS_REQUEST_MOST (16 + TLS_FEED_MOST)
+#define TLS_REQUEST_MOST (32 + TLS_FEED_MOST)
 #define TLS_PART_SIZE_MOST (32 + TLS_PART_MOST + sizeof(struct tls_session) + TLS_PEER_MOST)
 
 enum tls_request_kind {
-    TLS_BEGIN = 1, /* a new handshake, with the peer's first bytes, if any */
+    TLS_BEGIN = 1, /* a new handshake; of a server with the peer's first bytes */
     TLS_FEED,      /* the peer's next bytes */
     TLS_CANCEL,    /* the worker has forgotten the handshake */
 };
@@ -31,8 +31,8 @@ enum tls_request_kind {
 struct tls_request {
     enum tls_request_kind kind;
     uint32_t number;
-    struct tls_start start; /* of TLS_BEGIN */
-    fb_bytes in;            /* of TLS_BEGIN and TLS_FEED; lies in the message */
+    struct tls_start start; /* of TLS_BEGIN; its name lies in the message */
+    fb_bytes in;            /* of TLS_FEED, and TLS_BEGIN of a server; lies in the message */
 };
 
 /* A keeper's message: a part of the reply to a request. */

@@ -32,13 +32,15 @@ enum tls_role { TLS_SERVER, TLS_CLIENT };
 
 /* A list of the configuration, by index. */
 struct tls_profile {
-    uint32_t index; /* in the list */
-    const char *at; /* FILE:LINE of the server, for messages */
+    uint32_t index;     /* in the list */
+    enum tls_role role; /* of our end */
+    const char *at;     /* FILE:LINE of the server, for messages */
     struct tls_pair *pairs;
     unsigned pair_n;  /* 0: ssl_reject_handshake alone */
     uint8_t versions; /* bits: 1 TLS 1.2, 2 TLS 1.3; never 0 */
     bool prefer_server_ciphers;
     bool reject;         /* ssl_reject_handshake */
+    bool sends_name;     /* the name of a client's start is sent */
     const char *ciphers; /* OpenSSL's list, of TLS 1.2; NULL: the default */
     const char *groups;  /* ssl_ecdh_curve; NULL: auto */
     const uint8_t *alpn; /* the protocols, each behind its length byte; NULL: none */
@@ -49,7 +51,7 @@ struct tls_profile {
     unsigned verify_depth;
     uint32_t client_ca, trusted, crl; /* files; TLS_NO_FILE */
     uint32_t dhparam, passwords;      /* files; TLS_NO_FILE */
-    bool tickets;                     /* of a client: sessions are resumed */
+    bool tickets;                     /* sessions are resumed, in both roles */
     uint32_t *ticket_keys;            /* files, the first of which encrypts */
     unsigned ticket_key_n;            /* 0: keys are made, and change */
     uint32_t session_timeout;         /* seconds */

@@ -30,6 +30,8 @@ static const struct {
     { 27, "certificate not trusted" },
     { 28, "certificate rejected" },
     { 34, "unhandled critical extension" },
+    { 62, "hostname mismatch" },
+    { 64, "IP address mismatch" },
     { 66, "EE certificate key too weak" },
     { 67, "CA certificate key too weak" },
     { 68, "CA signature digest algorithm too weak" },

@@ -86,7 +86,7 @@ START_TEST(a_name_chooses_in_any_pieces)
         ck_assert_uint_eq(socket->sent_n, 0);
         say(socket, hello.p + n, hello.n - n);
         ck_assert_uint_gt(socket->sent_n, 2);
-        ck_assert_mem_eq(sim_sent(socket) + socket->sent_n - 3, "\2h2", 3); /* its ALPN */
+        ck_assert_ptr_nonnull(memmem(sim_sent(socket), socket->sent_n, "\2h2", 3)); /* its ALPN */
         say_finished(socket);
         expect_server(1);
         end_tls();

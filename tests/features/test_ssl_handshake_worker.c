@@ -109,7 +109,7 @@ static void note_slow(
 START_TEST(no_handshake_can_begin)
 {
     static struct slow_handshake slow[TLS_HANDSHAKES_MOST];
-    const struct tls_start start = { TLS_SERVER, 0 };
+    const struct tls_start start = { .role = TLS_SERVER };
     struct tls_client *clients[2];
     struct tls_link *link;
 
@@ -146,7 +146,7 @@ END_TEST
 START_TEST(slow_clients_make_room)
 {
     static struct slow_handshake slow[2 * TLS_HANDSHAKES_MOST];
-    const struct tls_start start = { TLS_SERVER, 0 };
+    const struct tls_start start = { .role = TLS_SERVER };
     struct tls_client *client;
     struct tls_link *link;
     unsigned ends = 0;

@@ -218,7 +218,7 @@ struct tls_client *tls_client_create(struct sim_socket *socket)
     sealing_init(&client->peer, &none);
     client->peer.socket = client->socket = socket;
     client->peer.taken = socket->sent_n;
-    client->handshake = tls_engine_plain.begin(engine, &(struct tls_start) { TLS_CLIENT, 0 });
+    client->handshake = tls_engine_plain.begin(engine, &(struct tls_start) { .role = TLS_CLIENT });
     ck_assert_ptr_nonnull(client->handshake);
     feed_client(client, NULL, 0);
     ck_assert_int_eq(client->step, TLS_MORE);

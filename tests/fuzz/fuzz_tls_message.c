@@ -20,6 +20,9 @@ static void read_request(const uint8_t *p, size_t n)
     require(request.in.n <= TLS_FEED_MOST, "bytes have a limit");
     require(request.in.n == 0 || (request.in.p >= p && request.in.p + request.in.n == p + n),
         "bytes lie in the message");
+    require(
+        request.start.name.n <= TLS_NAME_MOST && (request.in.n == 0 || request.start.name.n == 0),
+        "a name has a limit, and no bytes of a peer behind it");
     require(tls_message_write_request(&request, again) == n && memcmp(again, p, n) == 0,
         "a request has one form");
 }

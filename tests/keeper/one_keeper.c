@@ -118,7 +118,7 @@ void send_request(
     const struct tls_request request = {
         .kind = kind,
         .number = number,
-        .start = { TLS_CLIENT, profile },
+        .start = { .role = n == 0 ? TLS_CLIENT : TLS_SERVER, .profile = profile },
         .in = { in, n },
     };
 

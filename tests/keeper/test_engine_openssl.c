@@ -450,7 +450,7 @@ END_TEST
 
 START_TEST(a_wrong_start_fails)
 {
-    static const struct tls_start starts[] = { { TLS_CLIENT, 0 }, { TLS_SERVER, 1 } };
+    static const struct tls_start starts[] = { { .role = TLS_CLIENT }, { .profile = 1 } };
     struct tls_reply reply;
     struct tls_handshake *handshake;
     struct talk_server server;

@@ -139,7 +139,7 @@ static void start(int sandbox)
 /* Sends a request, and waits for the reply. */
 static void ask(enum tls_request_kind kind, unsigned place, enum tls_role role, fb_bytes in)
 {
-    const struct tls_request request = { kind, 1u << TLS_PLACE_BITS | place, { role, 0 }, in };
+    const struct tls_request request = { kind, 1u << TLS_PLACE_BITS | place, { .role = role }, in };
     struct pollfd state = { .fd = worker, .events = POLLIN };
     size_t n = tls_message_write_request(&request, packet);
     ssize_t got;

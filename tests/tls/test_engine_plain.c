@@ -9,16 +9,20 @@
 #include <fcntl.h>
 #include <string.h>
 
+static struct tls_pair pairs[] = { { 0, 1 } };
 static struct tls_profile list[] = {
-    { .at = "a:1" },
+    { .at = "a:1", .trusted = TLS_NO_FILE, .sends_name = true },
     { .at = "a:2", .alpn = (const uint8_t *)"\2h2\4echo", .alpn_n = 8 },
     { .at = "a:3", .alpn = (const uint8_t *)"\4echo", .alpn_n = 5 },
     { .at = "a:4", .alpn = (const uint8_t *)"\4mqtt", .alpn_n = 5 },
     { .at = "a:5", .reject = true },
+    { .at = "a:6", .pairs = pairs, .pair_n = 1 },
+    { .at = "a:7", .role = TLS_CLIENT, .trusted = 0 },
+    { .at = "a:8", .role = TLS_CLIENT, .trusted = 1 },
 };
-static struct tls_file file_list[] = { { "/a.crt", "a:6" }, { "/a.key", "a:7" } };
-static const struct tls_profiles profiles = { .list = list, .n = 5 };
-static const struct tls_profiles with_files = { list, 5, file_list, 2 };
+static struct tls_file file_list[] = { { "/etc/a.eu.crt", "a:6" }, { "/a.key", "a:7" } };
+static const struct tls_profiles profiles = { .list = list, .n = 8, .files = file_list };
+static const struct tls_profiles with_files = { list, 8, file_list, 2 };
 
 /* A handshake's end. */
 struct side {
@@ -51,10 +55,19 @@ static void start_engine(void)
     ck_assert_ptr_nonnull(engine);
 }
 
+static const char *server_name = ""; /* of clients */
+
 static void start_side(struct side *side, enum tls_role role, uint32_t profile)
 {
+    const char *name = role == TLS_CLIENT ? server_name : "";
+    const struct tls_start start = {
+        .role = role,
+        .profile = profile,
+        .name = { (const uint8_t *)name, strlen(name) },
+    };
+
     *side = (struct side) { .step = TLS_MORE };
-    side->handshake = tls_engine_plain.begin(engine, &(struct tls_start) { role, profile });
+    side->handshake = tls_engine_plain.begin(engine, &start);
     ck_assert_ptr_nonnull(side->handshake);
 }
 
@@ -150,6 +163,55 @@ START_TEST(a_protocol_is_chosen)
         ck_assert_uint_eq(client.reply.session.alpn_n, strlen(cases[_i].alpn));
         ck_assert_mem_eq(client.reply.session.alpn, cases[_i].alpn, strlen(cases[_i].alpn));
     }
+    stop();
+}
+END_TEST
+
+START_TEST(a_name_is_sent_where_the_profile_says_so)
+{
+    static char longest[TLS_NAME_MOST + 1];
+    static const struct {
+        const char *name;
+        uint32_t profile;
+        bool sent;
+    } cases[] = { { "a.eu", 0, true }, { longest, 0, true }, { "", 0, false }, { "a.eu", 2, false },
+        { "1.2.3.4", 0, false }, { "::1", 0, false }, { "[::1]", 0, false }, { "[a]", 0, true } };
+    size_t n;
+
+    memset(longest, 'a', TLS_NAME_MOST);
+    server_name = cases[_i].name;
+    shake_hands(cases[_i].profile, 0, 100);
+    n = cases[_i].sent ? strlen(server_name) : 0;
+    ck_assert_int_eq(server.step, TLS_DONE);
+    ck_assert_uint_eq(server.reply.session.name_n, n);
+    ck_assert_mem_eq(server.reply.session.name, server_name, n);
+    ck_assert_uint_eq(client.reply.session.name_n, n);
+    stop();
+}
+END_TEST
+
+START_TEST(a_certificate_is_verified)
+{
+    static const struct {
+        const char *name;
+        uint32_t client, server;
+        enum tls_verified verify;
+        int code;
+    } cases[] = {
+        { "a.eu", 6, 5, TLS_VERIFIED, 0 },
+        { "a.eu", 6, 0, TLS_VERIFIED_NONE, 0 },
+        { "a.eu", 7, 5, TLS_VERIFY_FAILED, 18 },
+        { "a.eu", 0, 5, TLS_VERIFY_FAILED, 18 },
+        { "b.eu", 6, 5, TLS_VERIFIED_OTHER, 62 },
+        { "", 6, 5, TLS_VERIFIED_OTHER, 62 },
+    };
+
+    server_name = cases[_i].name;
+    shake_hands(cases[_i].client, cases[_i].server, 100);
+    ck_assert_int_eq(client.step, TLS_DONE);
+    ck_assert_int_eq(client.reply.session.verify, cases[_i].verify);
+    ck_assert_int_eq(client.reply.session.verify_code, cases[_i].code);
+    ck_assert_int_eq(server.reply.session.verify, TLS_VERIFIED_NONE);
     stop();
 }
 END_TEST
@@ -295,7 +357,7 @@ START_TEST(a_missing_file_is_an_emerg_line)
     memory_log_open(&log, LEVEL_INFO);
     ck_assert_ptr_null(tls_engine_plain.create(&files, &log.log));
     ck_assert_ptr_nonnull(
-        strstr(memory_log_take(&log), "cannot open \"/a.crt\" in a:6 (2: No such file"));
+        strstr(memory_log_take(&log), "cannot open \"/etc/a.eu.crt\" in a:6 (2: No such file"));
     memory_log_close(&log);
 }
 END_TEST
@@ -305,6 +367,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, both_ends_get_the_same_keys, 1, 60);
     tcase_add_test(tcase, handshakes_have_keys_of_their_own);
     tcase_add_loop_test(tcase, a_protocol_is_chosen, 0, 7);
+    tcase_add_loop_test(tcase, a_name_is_sent_where_the_profile_says_so, 0, 8);
+    tcase_add_loop_test(tcase, a_certificate_is_verified, 0, 6);
     tcase_add_test(tcase, bytes_behind_the_handshake_are_left);
     tcase_add_test(tcase, a_hello_has_a_name);
     tcase_add_loop_test(tcase, garbage_fails, 0, 7);

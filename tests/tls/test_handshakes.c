@@ -59,7 +59,7 @@ static int request(enum tls_request_kind kind, uint32_t number, uint32_t profile
     const struct tls_request request = {
         .kind = kind,
         .number = number,
-        .start = { TLS_SERVER, profile },
+        .start = { .profile = profile },
         .in = { bytes, n },
     };
 

@@ -1,165 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Links to an engine in this process, and to a keeper that the test plays. */
-#include "support/fixture.h"
-#include "tls/handshakes.h"
 #include "tls/link_keeper.h"
 #include "tls/link_local.h"
+#include "tls/linking.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-
-/* The kinds of links, as the argument of loop tests. */
-enum { LOCAL, REMOTE, LINKS };
-
-/* A handshake of the worker's. */
-struct user {
-    struct tls_pending pending;
-    unsigned replies;
-    enum tls_step step;
-    size_t used, out_n;
-    uint8_t out[TLS_FLIGHT_MOST];
-    struct tls_session session;
-    char text[TLS_TEXT];
-};
-
-static struct tls_profile list[] = { { .at = "a:1" } };
-static const struct tls_profiles profiles = { .list = list, .n = 1 };
-
-static struct fixture *fixture;
-static struct tls_link *link_;
-static struct tls_engine *engine;
-static int keeper = -1; /* the keeper's end of a link */
-static struct tls_handshakes *handshakes;
-static struct user users[TLS_HANDSHAKES_MOST + 1], peer;
-static uint8_t packet[TLS_PART_SIZE_MOST + 1];
-
-static void note_reply(
-    struct tls_pending *pending, enum tls_step step, const struct tls_reply *reply)
-{
-    struct user *user = container_of(pending, struct user, pending);
-
-    ck_assert((pending->number == 0) == (step != TLS_MORE));
-    user->replies++;
-    user->step = step;
-    user->used = reply->used;
-    user->out_n = reply->out_n;
-    if (reply->out_n > 0)
-        memcpy(user->out, reply->out, reply->out_n);
-    user->session = reply->session;
-    strcpy(user->text, reply->text);
-}
-
-static unsigned lost; /* how often the link was */
-
-static void note_lost(struct loop *loop)
-{
-    ck_assert_ptr_eq(loop, fixture->loop);
-    lost++;
-}
-
-static void begin(struct user *user, enum tls_role role)
-{
-    *user = (struct user) { .pending = { .replied = note_reply } };
-    ck_assert_int_eq(tls_link_begin(link_, &user->pending, &(struct tls_start) { role, 0 }), 0);
-    ck_assert_uint_ne(user->pending.number, 0);
-}
-
-static void feed(struct user *user, const void *p, size_t n)
-{
-    unsigned replies = user->replies;
-
-    tls_link_feed(link_, &user->pending, (fb_bytes) { p, n });
-    ck_assert_uint_eq(user->replies, replies); /* never within the call */
-}
-
-static void connect_link(void)
-{
-    int ends[2];
-
-    ck_assert_int_eq(
-        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-    if (keeper != -1)
-        close(keeper);
-    keeper = ends[1];
-    tls_link_connect(link_, ends[0]);
-}
-
-/* The keeper process ends, if any runs. */
-static void lose(void)
-{
-    if (keeper != -1)
-        close(keeper);
-    keeper = -1;
-}
-
-static void start(int kind)
-{
-    struct tls_files files = { .profiles = &profiles };
-
-    fixture = fixture_start_loop(4);
-    engine = tls_engine_plain.create(&files, NULL);
-    handshakes = tls_handshakes_create(&tls_engine_plain, engine);
-    link_ = kind == LOCAL ? tls_link_create_local(fixture->loop, &tls_engine_plain, engine)
-                          : tls_link_create(fixture->loop, note_lost);
-    ck_assert_ptr_nonnull(link_);
-    if (kind == REMOTE)
-        connect_link();
-}
-
-static void stop(void)
-{
-    tls_link_destroy(link_);
-    tls_handshakes_destroy(handshakes);
-    tls_engine_plain.destroy(engine);
-    lose();
-    fixture_stop(fixture);
-}
-
-/* Receives a request as the keeper does; false: the socket is empty. */
-static bool receive(struct tls_request *request)
-{
-    ssize_t n = recv(keeper, packet, sizeof(packet), MSG_DONTWAIT);
-
-    if (n == -1)
-        return false;
-    ck_assert_int_eq(tls_message_read_request(request, packet, (size_t)n), 0);
-    return true;
-}
-
-static void reply_to(uint32_t number, enum tls_step step, const struct tls_reply *reply)
-{
-    size_t from = 0;
-
-    do {
-        size_t n = tls_message_write_part(number, step, reply, from, packet);
-
-        ck_assert_int_eq(send(keeper, packet, n, MSG_DONTWAIT), (ssize_t)n);
-        from += TLS_PART_MOST;
-    } while (from < reply->out_n);
-}
-
-/* Does a keeper's work, if there is a keeper, and the loop's. */
-static void work(void)
-{
-    struct tls_request request;
-
-    for (unsigned i = 0; i < 3; i++) {
-        while (keeper != -1 && receive(&request)) {
-            struct tls_reply *reply;
-            enum tls_step step;
-
-            if (request.kind == TLS_CANCEL) {
-                tls_handshakes_cancel(handshakes, request.number);
-                continue;
-            }
-            ck_assert_int_eq(
-                tls_handshakes_feed(handshakes, &request, profiles.n, &step, &reply), 0);
-            reply_to(request.number, step, reply);
-        }
-        fixture_turn(fixture);
-    }
-}
 
 /* Gives a user the other's bytes, in pieces. */
 static void carry(struct user *from, struct user *to, size_t piece)
@@ -180,9 +27,11 @@ START_TEST(a_handshake_comes_to_its_end)
 
     start(_i);
     for (unsigned i = 0; i < countof(pieces); i++) {
+        memcpy(name, "one.tests", sizeof(name));
         begin(&peer, TLS_CLIENT);
         begin(&users[0], TLS_SERVER);
         feed(&peer, NULL, 0);
+        memset(name, 'x', sizeof(name));
         work();
         ck_assert_int_eq(peer.step, TLS_MORE);
         carry(&peer, &users[0], pieces[i]);
@@ -191,6 +40,8 @@ START_TEST(a_handshake_comes_to_its_end)
         carry(&peer, &users[0], pieces[i]);
         ck_assert_int_eq(users[0].step, TLS_DONE);
         ck_assert_mem_eq(users[0].session.in.key, peer.session.out.key, CIPHER_KEY_MOST);
+        ck_assert_uint_eq(users[0].session.name_n, sizeof(name));
+        ck_assert_mem_eq(users[0].session.name, "one.tests", sizeof(name));
     }
     stop();
 }
@@ -227,7 +78,7 @@ START_TEST(more_than_the_most_are_refused)
         begin(&users[i], TLS_SERVER);
     users[TLS_HANDSHAKES_MOST] = (struct user) { .pending = { .replied = note_reply } };
     ck_assert_int_eq(tls_link_begin(link_, &users[TLS_HANDSHAKES_MOST].pending,
-                         &(struct tls_start) { TLS_SERVER, 0 }),
+                         &(struct tls_start) { .role = TLS_SERVER }),
         -1);
     ck_assert_str_eq(fixture_logged(fixture),
         "t: [warn] new handshakes are refused, because 1000 are under way\n");

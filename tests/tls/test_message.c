@@ -23,8 +23,25 @@ static uint32_t word_at(size_t index)
 }
 
 /* Words of the headers. */
-enum { REQUEST_KIND, REQUEST_NUMBER, REQUEST_ROLE, REQUEST_PROFILE };
+enum {
+    REQUEST_SERVER,
+    REQUEST_KIND = 2,
+    REQUEST_NUMBER,
+    REQUEST_ROLE,
+    REQUEST_PROFILE,
+    REQUEST_NAME,
+    REQUEST_UNUSED
+};
 enum { PART_NUMBER, PART_MORE, PART_STEP, PART_USED, PART_OUT, PART_SESSION, PART_PEER, PART_TEXT };
+
+/* Starts of a server and a client. */
+static const struct tls_start serving = { .profile = 12345 };
+static const struct tls_start calling = {
+    .role = TLS_CLIENT,
+    .profile = 12345,
+    .name = { (const uint8_t *)"one.tests", 9 },
+    .server = UINT64_MAX,
+};
 
 static size_t write_request(enum tls_request_kind kind, const char *in, struct tls_start start)
 {
@@ -42,7 +59,7 @@ START_TEST(a_request_comes_back_as_written)
 {
     const enum tls_request_kind kind = (enum tls_request_kind)_i;
     const char *in = kind == TLS_CANCEL ? "" : "bytes";
-    size_t n = write_request(kind, in, (struct tls_start) { TLS_CLIENT, 12345 });
+    size_t n = write_request(kind, in, serving);
     struct tls_request request;
 
     ck_assert_int_eq(tls_message_read_request(&request, message, n), 0);
@@ -50,8 +67,49 @@ START_TEST(a_request_comes_back_as_written)
     ck_assert_uint_eq(request.number, NUMBER);
     ck_assert_uint_eq(request.in.n, strlen(in));
     ck_assert_mem_eq(request.in.p, in, strlen(in));
-    ck_assert_int_eq(request.start.role, kind == TLS_BEGIN ? TLS_CLIENT : TLS_SERVER);
+    ck_assert_int_eq(request.start.role, TLS_SERVER);
     ck_assert_uint_eq(request.start.profile, kind == TLS_BEGIN ? 12345 : 0);
+    ck_assert_uint_eq(request.start.name.n, 0);
+}
+END_TEST
+
+START_TEST(a_client_begins_with_a_name)
+{
+    static uint8_t name[TLS_NAME_MOST];
+    const size_t sizes[] = { 0, 1, TLS_NAME_MOST };
+    struct tls_start start = calling;
+    struct tls_request request;
+
+    memset(name, 'n', sizeof(name));
+    start.name = (fb_bytes) { name, sizes[_i] };
+    ck_assert_int_eq(
+        tls_message_read_request(&request, message, write_request(TLS_BEGIN, "", start)), 0);
+    ck_assert_int_eq(request.start.role, TLS_CLIENT);
+    ck_assert_uint_eq(request.start.profile, 12345);
+    ck_assert_uint_eq(request.start.server, UINT64_MAX);
+    ck_assert_uint_eq(request.start.name.n, sizes[_i]);
+    if (sizes[_i] > 0)
+        ck_assert_mem_eq(request.start.name.p, name, sizes[_i]);
+    ck_assert_uint_eq(request.in.n, 0);
+}
+END_TEST
+
+START_TEST(a_name_out_of_range_is_refused)
+{
+    size_t n = write_request(TLS_BEGIN, "", calling);
+    struct tls_request request;
+
+    ck_assert_int_eq(tls_message_read_request(&request, message, n), 0);
+    message[n] = 'x'; /* bytes of a peer, for none has come */
+    ck_assert_int_eq(tls_message_read_request(&request, message, n + 1), -1);
+    ck_assert_int_eq(tls_message_read_request(&request, message, n - 1), -1);
+    message[n - 1] = '\0';
+    ck_assert_int_eq(tls_message_read_request(&request, message, n), -1);
+    memset(message + n - 9, 'n', TLS_NAME_MOST + 1);
+    put_word(REQUEST_NAME, TLS_NAME_MOST);
+    ck_assert_int_eq(tls_message_read_request(&request, message, n - 9 + TLS_NAME_MOST), 0);
+    put_word(REQUEST_NAME, TLS_NAME_MOST + 1);
+    ck_assert_int_eq(tls_message_read_request(&request, message, n - 9 + TLS_NAME_MOST + 1), -1);
 }
 END_TEST
 
@@ -83,12 +141,18 @@ START_TEST(a_request_out_of_range_is_refused)
         { TLS_BEGIN, REQUEST_NUMBER, 5 },
         { TLS_BEGIN, REQUEST_NUMBER, 1u << TLS_PLACE_BITS | TLS_HANDSHAKES_MOST },
         { TLS_BEGIN, REQUEST_ROLE, 2 },
+        { TLS_BEGIN, REQUEST_ROLE, TLS_CLIENT },
+        { TLS_BEGIN, REQUEST_SERVER, 1 },
+        { TLS_BEGIN, REQUEST_NAME, 5 },
+        { TLS_BEGIN, REQUEST_UNUSED, 1 },
+        { TLS_FEED, REQUEST_SERVER, 1 },
+        { TLS_FEED, REQUEST_NAME, 5 },
         { TLS_FEED, REQUEST_ROLE, 1 },
         { TLS_FEED, REQUEST_PROFILE, 1 },
         { TLS_CANCEL, REQUEST_PROFILE, 1 },
     };
     const char *in = cases[_i].kind == TLS_CANCEL ? "" : "bytes";
-    size_t n = write_request(cases[_i].kind, in, (struct tls_start) { TLS_SERVER, 0 });
+    size_t n = write_request(cases[_i].kind, in, serving);
     struct tls_request request;
 
     ck_assert_int_eq(tls_message_read_request(&request, message, n), 0);
@@ -96,11 +160,11 @@ START_TEST(a_request_out_of_range_is_refused)
     ck_assert_int_eq(tls_message_read_request(&request, message, n), -1);
 }
 END_TEST
-#define REQUEST_CASES 10
+#define REQUEST_CASES 16
 
 START_TEST(a_cut_request_is_refused)
 {
-    size_t n = write_request(TLS_CANCEL, "", (struct tls_start) { TLS_SERVER, 0 });
+    size_t n = write_request(TLS_CANCEL, "", serving);
     struct tls_request request;
 
     for (size_t i = 0; i < n; i++)
@@ -123,7 +187,8 @@ static struct tls_reply reply_of(size_t out_n)
     session->group = 29;
     session->resumed = 1;
     session->plain_most = 512;
-    session->verify = TLS_VERIFY_FAILED;
+    session->verify = TLS_VERIFIED_OTHER;
+    session->awaits_tickets = 1;
     session->verify_code = -18;
     session->in.sequence = 1;
     session->out.sequence = 2;
@@ -162,7 +227,8 @@ START_TEST(a_reply_comes_back_as_written)
     ck_assert_uint_eq(part.session.group, 29);
     ck_assert_uint_eq(part.session.resumed, 1);
     ck_assert_uint_eq(part.session.plain_most, 512);
-    ck_assert_uint_eq(part.session.verify, TLS_VERIFY_FAILED);
+    ck_assert_uint_eq(part.session.verify, TLS_VERIFIED_OTHER);
+    ck_assert_uint_eq(part.session.awaits_tickets, 1);
     ck_assert_int_eq(part.session.verify_code, -18);
     ck_assert_uint_eq(part.session.in.sequence, 1);
     ck_assert_uint_eq(part.session.out.sequence, 2);
@@ -196,6 +262,7 @@ START_TEST(padding_of_a_session_is_not_sent)
     other.session.resumed = reply.session.resumed;
     other.session.plain_most = reply.session.plain_most;
     other.session.verify = reply.session.verify;
+    other.session.awaits_tickets = reply.session.awaits_tickets;
     other.session.verify_code = reply.session.verify_code;
     other.session.session_id_n = other.session.alpn_n = other.session.name_n = 0;
     reply.session.session_id_n = reply.session.alpn_n = reply.session.name_n = 0;
@@ -293,10 +360,13 @@ START_TEST(a_session_out_of_range_is_refused)
         session.resumed = 2;
         break;
     case 2:
-        session.verify = TLS_VERIFY_FAILED + 1;
+        session.verify = TLS_VERIFIED_OTHER + 1;
         break;
     case 3:
         session.session_id_n = 33;
+        break;
+    case 4:
+        session.awaits_tickets = 2;
         break;
     default:
         session.name[1] = '\0';
@@ -328,6 +398,8 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, a_request_comes_back_as_written, TLS_BEGIN, TLS_CANCEL + 1);
+    tcase_add_loop_test(tcase, a_client_begins_with_a_name, 0, 3);
+    tcase_add_test(tcase, a_name_out_of_range_is_refused);
     tcase_add_test(tcase, a_request_may_have_many_bytes_and_no_more);
     tcase_add_loop_test(tcase, a_request_out_of_range_is_refused, 0, REQUEST_CASES);
     tcase_add_test(tcase, a_cut_request_is_refused);
@@ -336,7 +408,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_long_flight_goes_in_parts);
     tcase_add_loop_test(tcase, a_cut_or_longer_part_is_refused, TLS_MORE, TLS_FAILED + 1);
     tcase_add_loop_test(tcase, a_part_out_of_range_is_refused, 0, PART_CASES);
-    tcase_add_loop_test(tcase, a_session_out_of_range_is_refused, 0, 5);
+    tcase_add_loop_test(tcase, a_session_out_of_range_is_refused, 0, 6);
     tcase_add_test(tcase, a_text_without_an_end_or_with_controls_is_refused);
 }
 
