@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The commands of ssl_conf_command: see commands.h. */
+/* Commands of a profile: see commands.h. */
 #include "keeper/commands.h"
 
 #include "base/compiler.h"
@@ -20,7 +20,7 @@ static const struct refused_command {
     { "Options", "UnsafeLegacyRenegotiation", "there is no renegotiation" },
     { "Options", "UnsafeLegacyServerConnect", "there is no renegotiation" },
     { "Options", "Compression", "there is no compression" },
-    { "VerifyMode", NULL, "\"ssl_verify_client\" sets it" },
+    { "VerifyMode", NULL, "verification has a directive of its own" },
     { "RecordPadding", NULL, "records are not the library's" },
 };
 
@@ -60,22 +60,27 @@ static const char *why_refused(
     return NULL;
 }
 
+const char *commands_directive(const struct tls_profile *profile)
+{
+    return profile->role == TLS_CLIENT ? "proxy_ssl_conf_command" : "ssl_conf_command";
+}
+
 static int run_conf_command(const struct libssl *lib, SSL_CONF_CTX *conf,
-    const struct tls_command *command, const char *at, struct log *log)
+    const struct tls_command *command, const struct tls_profile *profile, struct log *log)
 {
     const char *why = why_refused(lib, conf, command);
     char reasons[REASON_TEXT];
 
     if (why != NULL) {
-        log_write(log, LEVEL_EMERG, 0, "\"ssl_conf_command %s %s\" is not possible: %s in %s",
-            command->name, command->value, why, at);
+        log_write(log, LEVEL_EMERG, 0, "\"%s %s %s\" is not possible: %s in %s",
+            commands_directive(profile), command->name, command->value, why, profile->at);
         return -1;
     }
     ERR_clear_error();
     if (lib->SSL_CONF_cmd(conf, command->name, command->value) > 0)
         return 0;
     log_write(log, LEVEL_EMERG, 0, "SSL_CONF_cmd(\"%s\", \"%s\")%s in %s", command->name,
-        command->value, reason_take(reasons, sizeof(reasons), ""), at);
+        command->value, reason_take(reasons, sizeof(reasons), ""), profile->at);
     return -1;
 }
 
@@ -89,14 +94,16 @@ int commands_run(
         return 0;
     conf = lib->SSL_CONF_CTX_new();
     if (conf == NULL) {
-        log_write(log, LEVEL_EMERG, 0, "no memory for \"ssl_conf_command\"");
+        log_write(log, LEVEL_EMERG, 0, "no memory for \"%s\"", commands_directive(profile));
         return -1;
     }
-    lib->SSL_CONF_CTX_set_flags(conf, SSL_CONF_FLAG_FILE | SSL_CONF_FLAG_SERVER |
-                                          SSL_CONF_FLAG_CERTIFICATE | SSL_CONF_FLAG_SHOW_ERRORS);
+    lib->SSL_CONF_CTX_set_flags(
+        conf, SSL_CONF_FLAG_FILE |
+                  (profile->role == TLS_CLIENT ? SSL_CONF_FLAG_CLIENT : SSL_CONF_FLAG_SERVER) |
+                  SSL_CONF_FLAG_CERTIFICATE | SSL_CONF_FLAG_SHOW_ERRORS);
     lib->SSL_CONF_CTX_set_ssl_ctx(conf, ctx);
     for (unsigned i = 0; i < profile->command_n; i++)
-        if (run_conf_command(lib, conf, &profile->commands[i], profile->at, log) < 0)
+        if (run_conf_command(lib, conf, &profile->commands[i], profile, log) < 0)
             status = -1;
     if (lib->SSL_CONF_CTX_finish(conf) != 1)
         status = -1;

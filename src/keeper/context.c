@@ -74,7 +74,7 @@ static unsigned limit_versions(struct context *context)
            (has_1_3 && (options & SSL_OP_NO_TLSv1_3) == 0 ? TLS_VERSION_1_3 : 0);
 }
 
-/* Sessions are resumed by tickets alone: nothing of a session stays in this process. */
+/* Servers resume sessions by tickets alone: nothing of a session stays in this process. */
 static void set_sessions(struct context *context)
 {
     const struct tls_profile *profile = context->profile;
@@ -93,10 +93,24 @@ static void set_callbacks(struct context *context)
     SSL_CTX *ctx = context->ctx;
 
     extract_prepare(lib, ctx);
+    if (context->profile->role == TLS_CLIENT)
+        return;
     if (context->profile->alpn_n > 0)
         lib->SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, context);
     lib->SSL_CTX_callback_ctrl(ctx, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB, (void (*)(void))answer_name);
     lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_TLSEXT_SERVERNAME_ARG, 0, context);
+}
+
+/* Offers the profile's protocols to servers; one that chooses none is served all the same. */
+static int offer_protocols(const struct context *context, struct log *log)
+{
+    const struct tls_profile *profile = context->profile;
+
+    if (profile->alpn_n == 0 ||
+        context->lib->SSL_CTX_set_alpn_protos(context->ctx, profile->alpn, profile->alpn_n) == 0)
+        return 0;
+    log_write(log, LEVEL_EMERG, 0, "SSL_CTX_set_alpn_protos() failed in %s", profile->at);
+    return -1;
 }
 
 /* As in nginx there is no DHE without a file: its exchange costs a server the most. */
@@ -137,7 +151,8 @@ int context_create(struct context *context, const struct libssl *lib,
 
     *context = (struct context) { .lib = lib, .profile = profile };
     ERR_clear_error();
-    context->ctx = lib->SSL_CTX_new(lib->TLS_server_method());
+    context->ctx = lib->SSL_CTX_new(
+        profile->role == TLS_CLIENT ? lib->TLS_client_method() : lib->TLS_server_method());
     if (context->ctx == NULL) {
         char reasons[REASON_TEXT];
 
@@ -155,11 +170,15 @@ int context_create(struct context *context, const struct libssl *lib,
         lib->SSL_CTX_set_options(context->ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
     failed = suites_set(lib, context->ctx, profile, log) < 0;
     failed |= groups_set(lib, context->ctx, profile, log) < 0;
-    failed |= set_dhparam(context, files, log) < 0;
     session_context_begin(&identity, profile, files);
     failed |= trust_set(lib, context->ctx, profile, files, &identity, log) < 0;
     failed |= session_context_set(&identity, lib, context->ctx, log) < 0;
-    failed |= tickets_open(&context->tickets, lib, context->ctx, profile, files, ring, log) < 0;
+    if (profile->role == TLS_CLIENT) {
+        failed |= offer_protocols(context, log) < 0;
+    } else {
+        failed |= set_dhparam(context, files, log) < 0;
+        failed |= tickets_open(&context->tickets, lib, context->ctx, profile, files, ring, log) < 0;
+    }
     failed |= commands_run(lib, context->ctx, profile, log) < 0;
     lib->SSL_CTX_set_options(context->ctx, KEPT_OPTIONS);
     lib->SSL_CTX_clear_options(context->ctx, LOST_OPTIONS);
@@ -169,8 +188,8 @@ int context_create(struct context *context, const struct libssl *lib,
     if (versions != 0)
         return suites_restrict(lib, context->ctx, profile, versions, log);
     log_write(log, LEVEL_EMERG, 0,
-        "\"ssl_conf_command\" leaves neither TLSv1.2 nor TLSv1.3 of \"ssl_protocols\" in %s",
-        profile->at);
+        "\"%s\" leaves neither TLSv1.2 nor TLSv1.3 of the configured protocols in %s",
+        commands_directive(profile), profile->at);
     return -1;
 }
 

@@ -16,8 +16,8 @@ struct context {
     struct tickets tickets;
 };
 
-/* Makes the context of a server's profile in zeroed memory, without its pairs; -1 after a line
- * about each mistake. The ring has the keys of its tickets, unless the profile names any. */
+/* Makes the context of a profile in zeroed memory, without its pairs; -1 after a line
+ * about each mistake. The ring has the keys of a server's tickets, unless the profile names any. */
 int context_create(struct context *context, const struct libssl *lib,
     const struct tls_profile *profile, struct pem_files *files, const struct ticket_ring *ring,
     struct log *log);

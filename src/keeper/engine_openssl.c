@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The engine of OpenSSL: a context of libssl for each profile, and handshakes of servers with them.
+/* The engine of OpenSSL: a context of libssl for each profile, and handshakes with them.
  *
  * Responsible for the order of a start: the library, a test of it, the files. Never keeps a parsed
  * file beside the contexts, and never a session behind its handshake: clients resume by tickets. */
@@ -101,11 +101,10 @@ static void remind_openssl(struct tls_engine *engine, struct log *log)
 static struct tls_handshake *begin_openssl(struct tls_engine *engine, const struct tls_start *start)
 {
     CHECK_KIND(engine, ENGINE_KIND);
-    if (start->role != TLS_SERVER)
-        return handshake_refuse("handshakes with servers are not possible yet");
-    if (start->profile >= engine->contexts.n)
+    if (start->profile >= engine->contexts.n ||
+        engine->contexts.list[start->profile].profile->role != start->role)
         return handshake_refuse("the handshake is for a server that is not configured");
-    return handshake_begin(&engine->shared, &engine->contexts.list[start->profile]);
+    return handshake_begin(&engine->shared, &engine->contexts.list[start->profile], start);
 }
 
 const struct tls_engine_ops engine_openssl = {

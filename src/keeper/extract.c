@@ -61,16 +61,16 @@ static void note_message(
 {
     struct extract *extract = data;
 
-    if (sent == 0)
-        return;
-    if (type == SSL3_RT_HEADER && extract->finished)
+    if (type == SSL3_RT_HEADER && sent == 1 && extract->finished)
         extract->sent++;
     if (type != SSL3_RT_HANDSHAKE || n == 0 || *(const uint8_t *)message != SSL3_MT_FINISHED)
         return;
-    extract->finished = true;
-    /* the secrets of data are made behind Finished */
-    if (version == TLS1_3_VERSION)
+    extract->finished |= sent == 1;
+    /* the secrets of data are made behind the server's Finished */
+    if (version == TLS1_3_VERSION && (sent == 1) != extract->is_client) {
+        extract->logs = true;
         switch_key_log(extract, ssl, true);
+    }
 }
 
 void extract_prepare(const struct libssl *lib, SSL_CTX *ctx)
@@ -87,13 +87,13 @@ void extract_attach(const struct libssl *lib, SSL *ssl, struct extract *extract)
 
 void extract_begin_step(const struct extract *extract, SSL *ssl)
 {
-    if (extract->finished)
+    if (extract->logs)
         switch_key_log(extract, ssl, true);
 }
 
 void extract_end_step(const struct extract *extract, SSL *ssl)
 {
-    if (extract->finished)
+    if (extract->logs)
         switch_key_log(extract, ssl, false);
 }
 
@@ -106,8 +106,8 @@ static int take_secrets(
 
     if (extract->client_n != n || extract->server_n != n || !extract->finished)
         return -1;
-    memcpy(session->in.secret, extract->client, n);
-    memcpy(session->out.secret, extract->server, n);
+    memcpy(extract->is_client ? session->out.secret : session->in.secret, extract->client, n);
+    memcpy(extract->is_client ? session->in.secret : session->out.secret, extract->server, n);
     session->in.sequence = 0;
     session->out.sequence = extract->sent;
     return 0;
@@ -144,9 +144,11 @@ static int compute_keys(const struct libssl *lib, SSL *ssl, EVP_KDF *prf,
 }
 
 /* TLS 1.2: keys and the implicit parts of nonces; record 0 of both sides was the Finished. */
-static int derive_keys(const struct libssl *lib, SSL *ssl, EVP_KDF *prf,
-    const struct tls_suite *suite, struct tls_session *session)
+static int derive_keys(const struct libssl *lib, SSL *ssl, const struct extract *extract,
+    EVP_KDF *prf, const struct tls_suite *suite, struct tls_session *session)
 {
+    struct tls_keys *client = extract->is_client ? &session->out : &session->in,
+                    *server = extract->is_client ? &session->in : &session->out;
     size_t key_n = cipher_key_size(suite->cipher), iv_n = tls_suite_iv_size(suite);
     uint8_t block[2 * (CIPHER_KEY_MOST + CIPHER_NONCE)];
     const uint8_t *ivs = block + 2 * key_n;
@@ -154,11 +156,11 @@ static int derive_keys(const struct libssl *lib, SSL *ssl, EVP_KDF *prf,
     assert(2 * (key_n + iv_n) <= sizeof(block));
     if (compute_keys(lib, ssl, prf, suite, block, 2 * (key_n + iv_n)) < 0)
         return -1;
-    memcpy(session->in.key, block, key_n);
-    memcpy(session->out.key, block + key_n, key_n);
-    memcpy(session->in.iv, ivs, iv_n);
-    memcpy(session->out.iv, ivs + iv_n, iv_n);
-    session->in.sequence = session->out.sequence = 1;
+    memcpy(client->key, block, key_n);
+    memcpy(server->key, block + key_n, key_n);
+    memcpy(client->iv, ivs, iv_n);
+    memcpy(server->iv, ivs + iv_n, iv_n);
+    client->sequence = server->sequence = 1;
     OPENSSL_cleanse(block, sizeof(block));
     return 0;
 }
@@ -219,7 +221,7 @@ const char *extract_session(const struct libssl *lib, SSL *ssl, const struct ext
         return "records lack the cipher suite";
     session->suite = id;
     status = suite->version == TLS_1_3 ? take_secrets(extract, suite, session)
-                                       : derive_keys(lib, ssl, prf, suite, session);
+                                       : derive_keys(lib, ssl, extract, prf, suite, session);
     if (status < 0)
         return "no secrets of the session";
     if (lib->SSL_has_pending(ssl) == 1)

@@ -3,6 +3,7 @@
 #include "keeper/handshake.h"
 
 #include "keeper/extract.h"
+#include "keeper/peer_name.h"
 #include "keeper/reason.h"
 
 #include <assert.h>
@@ -18,11 +19,12 @@ struct tls_handshake {
     const char *refusal; /* HANDSHAKE_REFUSED: why */
     struct handshakes *shared;
     SSL *ssl;
-    size_t taken; /* bytes of the peer, in all */
     /* within a call of feed(); NULL outside */
     struct tls_reply *reply;
     fb_bytes in;
     struct extract extract;
+    size_t name_n; /* of a client: the server's name */
+    uint8_t name[TLS_NAME_MOST];
 };
 
 /* libssl reads the header of a record, and then as many bytes as the header says. */
@@ -96,7 +98,23 @@ void handshakes_done(struct handshakes *handshakes)
     *handshakes = (struct handshakes) { 0 };
 }
 
-struct tls_handshake *handshake_begin(struct handshakes *handshakes, const struct context *context)
+/* Makes the handshake a client's; -1 without memory. */
+static int start_client_handshake(
+    struct tls_handshake *handshake, const struct context *context, const struct tls_start *start)
+{
+    const struct libssl *lib = handshake->shared->lib;
+
+    assert(start->name.n <= sizeof(handshake->name));
+    handshake->extract.is_client = true;
+    handshake->name_n = start->name.n;
+    if (start->name.n > 0)
+        memcpy(handshake->name, start->name.p, start->name.n);
+    lib->SSL_set_connect_state(handshake->ssl);
+    return context->profile->sends_name ? peer_name_send(lib, handshake->ssl, start->name) : 0;
+}
+
+struct tls_handshake *handshake_begin(
+    struct handshakes *handshakes, const struct context *context, const struct tls_start *start)
 {
     const struct libssl *lib = handshakes->lib;
     struct tls_handshake *handshake = calloc(1, sizeof(*handshake));
@@ -116,9 +134,14 @@ struct tls_handshake *handshake_begin(struct handshakes *handshakes, const struc
     }
     BIO_set_data(bio, handshake);
     lib->SSL_set_bio(handshake->ssl, bio, bio);
-    lib->SSL_set_accept_state(handshake->ssl);
     handshake->extract.tickets = &context->tickets;
     extract_attach(lib, handshake->ssl, &handshake->extract);
+    if (start->role == TLS_SERVER) {
+        lib->SSL_set_accept_state(handshake->ssl);
+    } else if (start_client_handshake(handshake, context, start) < 0) {
+        handshake_end(handshake);
+        return NULL;
+    }
     return handshake;
 }
 
@@ -164,9 +187,9 @@ static enum tls_step finish_handshake(struct tls_handshake *handshake)
         return fail_step(handshake, lack);
     }
     copy_peer(lib, handshake->ssl, reply);
-    if (reply->session.verify == TLS_VERIFY_FAILED)
-        snprintf(
-            reply->text, TLS_TEXT, "%s", X509_verify_cert_error_string(reply->session.verify_code));
+    if (handshake->extract.is_client && reply->session.verify == TLS_VERIFIED)
+        peer_name_check(lib->SSL_get0_peer_certificate(handshake->ssl),
+            (fb_bytes) { handshake->name, handshake->name_n }, &reply->session);
     handshake->phase = HANDSHAKE_OVER;
     return TLS_DONE;
 }
@@ -175,7 +198,6 @@ static enum tls_step finish_handshake(struct tls_handshake *handshake)
 static enum tls_step advance_handshake(struct tls_handshake *handshake)
 {
     const struct libssl *lib = handshake->shared->lib;
-    struct tls_reply *reply = handshake->reply;
     char text[TLS_TEXT];
     int status, error;
 
@@ -183,14 +205,11 @@ static enum tls_step advance_handshake(struct tls_handshake *handshake)
     extract_begin_step(&handshake->extract, handshake->ssl);
     status = lib->SSL_do_handshake(handshake->ssl);
     extract_end_step(&handshake->extract, handshake->ssl);
-    handshake->taken += reply->used;
     if (status == 1)
         return finish_handshake(handshake);
     error = lib->SSL_get_error(handshake->ssl, status);
-    if (error == SSL_ERROR_WANT_READ && handshake->taken <= TLS_HANDSHAKE_MOST)
-        return TLS_MORE;
     if (error == SSL_ERROR_WANT_READ)
-        return fail_step(handshake, "the handshake is too long");
+        return TLS_MORE;
     if (error == SSL_ERROR_SYSCALL && ERR_peek_error() == 0)
         return fail_step(handshake, "the handshake has too much to send");
     return fail_step(handshake, reason_take(text, sizeof(text), "SSL_do_handshake()"));

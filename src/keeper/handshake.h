@@ -22,7 +22,8 @@ int handshakes_init(struct handshakes *handshakes, const struct libssl *lib);
 void handshakes_done(struct handshakes *handshakes);
 
 /* As the calls of struct tls_engine_ops in tls/engine.h. */
-struct tls_handshake *handshake_begin(struct handshakes *handshakes, const struct context *context);
+struct tls_handshake *handshake_begin(
+    struct handshakes *handshakes, const struct context *context, const struct tls_start *start);
 /* Begins a handshake that fails with the text, a constant. */
 struct tls_handshake *handshake_refuse(const char *text);
 enum tls_step handshake_feed(struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply);

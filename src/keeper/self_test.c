@@ -13,12 +13,25 @@
 /* Flights of the longest handshake that is tried. */
 #define ROUNDS_MOST 6
 
-/* A client of libssl against a handshake of ours. */
+#define TRIAL_PROFILE(its_role)                                                                    \
+    { .role = (its_role),                                                                          \
+        .at = "the engine's test",                                                                 \
+        .versions = TLS_VERSION_1_2 | TLS_VERSION_1_3,                                             \
+        .client_ca = TLS_NO_FILE,                                                                  \
+        .trusted = TLS_NO_FILE,                                                                    \
+        .crl = TLS_NO_FILE,                                                                        \
+        .dhparam = TLS_NO_FILE,                                                                    \
+        .passwords = TLS_NO_FILE,                                                                  \
+        .tickets = true,                                                                           \
+        .session_timeout = 300 }
+
+/* A handshake of ours, in either role, with a peer of libssl. */
 struct trial {
     struct handshakes *shared;
-    struct context server;
-    SSL *client;
-    BIO *to_client, *to_server; /* the client's */
+    struct context contexts[2]; /* by role */
+    SSL_CTX *peer_ctx;          /* of both roles */
+    SSL *peer;
+    BIO *to_peer, *to_us;
     struct tls_handshake *handshake;
     struct tls_reply reply;
     struct ciphers *ciphers;
@@ -42,9 +55,9 @@ static int make_pair(struct certificate *certificate, EVP_PKEY **key)
                : -1;
 }
 
-/* Goes through the handshake; the client sends a byte of data as soon as it can, which stays in
- * to_server. */
-static const char *shake_hands(struct trial *trial)
+/* Goes through the handshake; the peer sends a byte of data as soon as it can, which stays in
+ * to_us. */
+static const char *shake_hands(struct trial *trial, enum tls_role role)
 {
     const struct libssl *lib = trial->shared->lib;
     enum tls_step step = TLS_MORE;
@@ -52,37 +65,37 @@ static const char *shake_hands(struct trial *trial)
     char *p;
 
     for (int i = 0; i < ROUNDS_MOST && (step == TLS_MORE || !written); i++) {
-        if (!written && lib->SSL_do_handshake(trial->client) == 1)
-            written = lib->SSL_write(trial->client, "c", 1) == 1;
+        if (!written && (i > 0 || role == TLS_SERVER) && lib->SSL_do_handshake(trial->peer) == 1)
+            written = lib->SSL_write(trial->peer, "p", 1) == 1;
         if (step != TLS_MORE)
             continue;
-        fb_bytes in = { .n = (size_t)BIO_get_mem_data(trial->to_server, &p) };
+        fb_bytes in = { .n = (size_t)BIO_get_mem_data(trial->to_us, &p) };
         in.p = (uint8_t *)p;
         step = handshake_feed(trial->handshake, in, &trial->reply);
         for (size_t n = trial->reply.used; n > 0; n--) {
             char byte;
 
-            BIO_read(trial->to_server, &byte, 1);
+            BIO_read(trial->to_us, &byte, 1);
         }
-        BIO_write(trial->to_client, trial->reply.out, (int)trial->reply.out_n);
+        BIO_write(trial->to_peer, trial->reply.out, (int)trial->reply.out_n);
     }
     if (step == TLS_FAILED)
         return trial->reply.text;
     return step == TLS_DONE && written ? NULL : "the handshake does not end";
 }
 
-/* Opens the client's record, and seals a record for the client. */
+/* Opens the peer's record, and seals a record for the peer. */
 static const char *exchange_data(struct trial *trial)
 {
     const struct libssl *lib = trial->shared->lib;
     struct tls_session *session = &trial->reply.session;
     const struct tls_suite *suite = tls_suite_find(session->suite);
-    const struct iovec piece = { .iov_base = (char[]) { 's' }, .iov_len = 1 };
+    const struct iovec piece = { .iov_base = (char[]) { 'o' }, .iov_len = 1 };
     uint8_t record[256];
     struct tls_opened opened;
     enum tls_alert alert;
     char byte = 0;
-    int n = BIO_read(trial->to_server, record, sizeof(record));
+    int n = BIO_read(trial->to_us, record, sizeof(record));
 
     if (session->version == TLS_1_3 &&
         (tls_keys_expand(&session->in, suite) < 0 || tls_keys_expand(&session->out, suite) < 0))
@@ -90,91 +103,107 @@ static const char *exchange_data(struct trial *trial)
     if (n <= 0 || tls_record_length(record, (size_t)n, &alert) != n ||
         tls_record_open(trial->ciphers, suite, &session->in, record, (size_t)n, &opened, &alert) <
             0 ||
-        opened.type != TLS_DATA || opened.n != 1 || opened.p[0] != 'c')
-        return "a client's record cannot be opened";
+        opened.type != TLS_DATA || opened.n != 1 || opened.p[0] != 'p')
+        return "a peer's record cannot be opened";
     n = (int)tls_record_seal(trial->ciphers, suite, &session->out, TLS_DATA, &piece, 1, 1, record);
-    BIO_write(trial->to_client, record, n);
-    return lib->SSL_read(trial->client, &byte, 1) == 1 && byte == 's'
+    BIO_write(trial->to_peer, record, n);
+    return lib->SSL_read(trial->peer, &byte, 1) == 1 && byte == 'o'
                ? NULL
-               : "a client cannot open a sealed record";
+               : "a peer cannot open a sealed record";
 }
 
-/* Tries a version with a new client and a new handshake. */
-static const char *try_version(struct trial *trial, SSL_CTX *client_ctx, long version)
+/* Tries a version with a new peer and a new handshake. */
+static const char *try_version(struct trial *trial, enum tls_role role, long version)
 {
     const struct libssl *lib = trial->shared->lib;
+    const struct tls_start start = { .role = role };
     const char *failed = "no memory";
 
-    trial->client = lib->SSL_new(client_ctx);
-    trial->to_client = BIO_new(BIO_s_mem());
-    trial->to_server = BIO_new(BIO_s_mem());
-    trial->handshake = handshake_begin(trial->shared, &trial->server);
-    if (trial->client != NULL && trial->to_client != NULL && trial->to_server != NULL &&
+    trial->peer = lib->SSL_new(trial->peer_ctx);
+    trial->to_peer = BIO_new(BIO_s_mem());
+    trial->to_us = BIO_new(BIO_s_mem());
+    trial->handshake = handshake_begin(trial->shared, &trial->contexts[role], &start);
+    if (trial->peer != NULL && trial->to_peer != NULL && trial->to_us != NULL &&
         trial->handshake != NULL) {
-        lib->SSL_set_bio(trial->client, trial->to_client, trial->to_server);
-        lib->SSL_set_connect_state(trial->client);
-        lib->SSL_ctrl(trial->client, SSL_CTRL_SET_MAX_PROTO_VERSION, version, NULL);
-        failed = shake_hands(trial);
+        lib->SSL_set_bio(trial->peer, trial->to_peer, trial->to_us);
+        if (role == TLS_SERVER)
+            lib->SSL_set_connect_state(trial->peer);
+        else
+            lib->SSL_set_accept_state(trial->peer);
+        lib->SSL_ctrl(trial->peer, SSL_CTRL_SET_MAX_PROTO_VERSION, version, NULL);
+        failed = shake_hands(trial, role);
         if (failed == NULL && trial->reply.session.version != version)
             failed = "another version";
         if (failed == NULL)
             failed = exchange_data(trial);
     } else {
-        BIO_free(trial->to_client);
-        BIO_free(trial->to_server);
+        BIO_free(trial->to_peer);
+        BIO_free(trial->to_us);
     }
-    lib->SSL_free(trial->client);
+    lib->SSL_free(trial->peer);
     if (trial->handshake != NULL)
         handshake_end(trial->handshake);
     return failed;
 }
 
-static const char *try_versions(
-    struct trial *trial, const struct certificate *certificate, EVP_PKEY *key, SSL_CTX *client_ctx)
+/* Makes the contexts of both roles, and the peers'. */
+static const char *make_contexts(
+    struct trial *trial, const struct ticket_ring *ring, struct log *log)
 {
-    const char *failed = context_add_pair(&trial->server, certificate, key);
+    static const struct tls_profile profiles[2] = {
+        [TLS_SERVER] = TRIAL_PROFILE(TLS_SERVER),
+        [TLS_CLIENT] = TRIAL_PROFILE(TLS_CLIENT),
+    };
+    const struct libssl *lib = trial->shared->lib;
+    struct certificate certificate;
+    const char *failed = "no memory";
+    EVP_PKEY *key;
 
-    if (failed == NULL)
-        failed = try_version(trial, client_ctx, TLS1_2_VERSION);
-    return failed == NULL ? try_version(trial, client_ctx, TLS1_3_VERSION) : failed;
+    trial->peer_ctx = lib->SSL_CTX_new(lib->TLS_method());
+    if (make_pair(&certificate, &key) == 0 && trial->peer_ctx != NULL &&
+        lib->SSL_CTX_use_certificate(trial->peer_ctx, certificate.leaf) == 1 &&
+        lib->SSL_CTX_use_PrivateKey(trial->peer_ctx, key) == 1 &&
+        lib->SSL_CTX_set_num_tickets(trial->peer_ctx, 0) == 1 && /* data is next to Finished */
+        context_create(&trial->contexts[TLS_SERVER], lib, &profiles[TLS_SERVER], NULL, ring, log) ==
+            0 &&
+        context_create(&trial->contexts[TLS_CLIENT], lib, &profiles[TLS_CLIENT], NULL, NULL, log) ==
+            0)
+        failed = context_add_pair(&trial->contexts[TLS_SERVER], &certificate, key);
+    EVP_PKEY_free(key);
+    X509_free(certificate.leaf);
+    sk_X509_free(certificate.chain);
+    return failed;
+}
+
+static const char *try_roles(struct trial *trial)
+{
+    const char *failed = NULL;
+
+    for (int i = 0; i < 4 && failed == NULL; i++)
+        failed = try_version(
+            trial, (enum tls_role)(i / 2), i % 2 == 0 ? TLS1_2_VERSION : TLS1_3_VERSION);
+    return failed;
 }
 
 int self_test_run(struct handshakes *handshakes, const struct ticket_ring *ring, struct log *log)
 {
-    static const struct tls_profile profile = {
-        .at = "the engine's test",
-        .versions = TLS_VERSION_1_2 | TLS_VERSION_1_3,
-        .client_ca = TLS_NO_FILE,
-        .trusted = TLS_NO_FILE,
-        .crl = TLS_NO_FILE,
-        .dhparam = TLS_NO_FILE,
-        .passwords = TLS_NO_FILE,
-        .tickets = true,
-        .session_timeout = 300,
-    };
-    const struct libssl *lib = handshakes->lib;
     struct trial trial = {
         .shared = handshakes,
         .reply = { .out = malloc(TLS_FLIGHT_MOST), .out_most = TLS_FLIGHT_MOST },
         .ciphers = ciphers_create(),
     };
-    SSL_CTX *client_ctx = lib->SSL_CTX_new(lib->TLS_client_method());
-    struct certificate certificate;
-    EVP_PKEY *key;
     const char *failed = "no memory";
 
-    if (make_pair(&certificate, &key) == 0 && trial.ciphers != NULL && client_ctx != NULL &&
-        trial.reply.out != NULL &&
-        context_create(&trial.server, lib, &profile, NULL, ring, log) == 0)
-        failed = try_versions(&trial, &certificate, key, client_ctx);
+    if (trial.ciphers != NULL && trial.reply.out != NULL)
+        failed = make_contexts(&trial, ring, log);
+    if (failed == NULL)
+        failed = try_roles(&trial);
     if (failed != NULL)
         log_write(log, LEVEL_EMERG, 0, "%s does not give the secrets of sessions: %s",
             OpenSSL_version(OPENSSL_VERSION), failed);
-    context_destroy(&trial.server);
-    lib->SSL_CTX_free(client_ctx);
-    EVP_PKEY_free(key);
-    X509_free(certificate.leaf);
-    sk_X509_free(certificate.chain);
+    context_destroy(&trial.contexts[TLS_SERVER]);
+    context_destroy(&trial.contexts[TLS_CLIENT]);
+    handshakes->lib->SSL_CTX_free(trial.peer_ctx);
     OPENSSL_cleanse(&trial.reply.session, sizeof(trial.reply.session));
     free(trial.reply.out);
     ciphers_destroy(trial.ciphers);

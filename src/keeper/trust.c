@@ -92,6 +92,13 @@ static int note_verification(int verified, X509_STORE_CTX *store)
     return 1;
 }
 
+/* Has certificates of peers verified. */
+static void verify_peers(const struct libssl *lib, SSL_CTX *ctx, const struct tls_profile *profile)
+{
+    lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, note_verification);
+    lib->SSL_CTX_set_verify_depth(ctx, (int)profile->verify_depth);
+}
+
 /* Asks clients for a certificate of the profile's authorities. */
 static int ask_clients(const struct libssl *lib, SSL_CTX *ctx, const struct tls_profile *profile,
     struct pem_file *pem, struct trusted *trusted)
@@ -99,8 +106,7 @@ static int ask_clients(const struct libssl *lib, SSL_CTX *ctx, const struct tls_
     trusted->names = sk_X509_NAME_new_null();
     if (trusted->names == NULL)
         return -1;
-    lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, note_verification);
-    lib->SSL_CTX_set_verify_depth(ctx, (int)profile->verify_depth);
+    verify_peers(lib, ctx, profile);
     pem->what = "client CA certificates";
     pem->index = profile->client_ca;
     if (read_trusted(pem, trusted, read_authorities) < 0) {
@@ -122,7 +128,9 @@ int trust_set(const struct libssl *lib, SSL_CTX *ctx, const struct tls_profile *
     struct pem_file pem = { .files = files, .log = log };
     int status = 0;
 
-    if (profile->verify != TLS_VERIFY_OFF)
+    if (profile->role == TLS_CLIENT)
+        verify_peers(lib, ctx, profile);
+    else if (profile->verify != TLS_VERIFY_OFF)
         status = ask_clients(lib, ctx, profile, &pem, &trusted);
     pem.what = "trusted certificates";
     pem.index = profile->trusted;

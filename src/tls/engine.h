@@ -81,8 +81,7 @@ struct tls_reply {
     struct tls_session session;
     uint8_t *peer; /* memory of the caller's for the peer's certificate (DER), of TLS_PEER_MOST */
     size_t peer_n; /* 0: none, or too long */
-    /* TLS_FAILED: why, in one line; TLS_DONE: why the peer's certificate is not verified, or "" */
-    char text[TLS_TEXT];
+    char text[TLS_TEXT]; /* TLS_FAILED: why, in one line; else "" */
 };
 
 /* Memory for the keys of tickets, and the version of its layout. */

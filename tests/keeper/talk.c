@@ -85,7 +85,8 @@ void talk_pair(struct talk_server *server, const char *certificate, const char *
 
 void talk_start(struct talk_server *server)
 {
-    if (server->profile.pair_n == 0 && !server->profile.reject)
+    if (server->profile.role == TLS_SERVER && server->profile.pair_n == 0 &&
+        !server->profile.reject)
         talk_pair(server, "ec.pem", "ec.key");
     server->engine = engine_openssl.create(&server->ops, &server->log.log);
     if (server->engine == NULL)

@@ -23,7 +23,8 @@ extern struct talk_identities identities;
 /* Adds the directory with the files to the tests; call first. */
 void talk_add(TCase *tcase);
 
-/* A server: fill in the profile between talk_open() and talk_start(). */
+/* A server, or by its profile's role a client: fill in the profile between talk_open() and
+ * talk_start(). */
 struct talk_server {
     struct tls_files ops;
     struct tls_profiles profiles;
