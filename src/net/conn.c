@@ -151,7 +151,7 @@ void conn_keep(struct fb_conn *conn)
 
 void conn_fail(struct fb_conn *conn, fb_reason reason)
 {
-    assert(conn->phase != CONN_FREE && reason >= FB_FINISHED && reason <= FB_PIPE_BROKEN);
+    assert(conn->phase != CONN_FREE && reason >= FB_FINISHED && reason <= FB_TLS_TIMED_OUT);
     if (conn->reason != 0)
         return;
     conn->reason = reason;

@@ -9,6 +9,7 @@
 #include "sdk/handle.h"
 #include "session/conn_end.h"
 #include "session/idle.h"
+#include "session/secure.h"
 #include "session/timeouts.h"
 #include "session/use.h"
 #include "worker/file_reads.h"
@@ -18,28 +19,55 @@
 /* Limit of bytes of an allocation: a greater length was read from somewhere, or is a mistake. */
 #define ALLOC_MOST (1024 * 1024 * 1024)
 
+/* Surround each addition to the output: a TLS handshake within the session keeps what is added. */
+static inline bool begin_output(fb_conn *conn)
+{
+    return likely(!session_is_securing(conn)) || session_secure_write_begin(conn);
+}
+
+static inline void end_output(fb_conn *conn)
+{
+    if (unlikely(session_is_securing(conn)))
+        session_secure_write_end(conn);
+}
+
 void fb_write(fb_conn *conn, const void *p, size_t n)
 {
-    if (SDK_VALID(conn))
-        conn_write(conn, p, n);
+    if (!SDK_VALID(conn) || !begin_output(conn))
+        return;
+    conn_write(conn, p, n);
+    end_output(conn);
 }
 
 void fb_writev(fb_conn *conn, const fb_bytes *pieces, size_t n)
 {
-    if (!SDK_VALID(conn))
+    if (!SDK_VALID(conn) || !begin_output(conn))
         return;
     for (size_t i = 0; i < n; i++)
         conn_write(conn, pieces[i].p, pieces[i].n);
+    end_output(conn);
 }
 
 int fb_write_ref(fb_conn *conn, const void *p, size_t n, void (*release)(void *arg), void *arg)
 {
-    return SDK_VALID(conn) ? conn_write_ref(conn, p, n, release, arg) : -1;
+    int status;
+
+    if (!SDK_VALID(conn) || !begin_output(conn))
+        return -1;
+    status = conn_write_ref(conn, p, n, release, arg);
+    end_output(conn);
+    return status;
 }
 
 int fb_send_file(fb_conn *conn, int fd, uint64_t offset, uint64_t n)
 {
-    return SDK_VALID(conn) ? conn_write_file(conn, fd, offset, n) : -1;
+    int status;
+
+    if (!SDK_VALID(conn) || !begin_output(conn))
+        return -1;
+    status = conn_write_file(conn, fd, offset, n);
+    end_output(conn);
+    return status;
 }
 
 void fb_flush(fb_conn *conn)
@@ -50,7 +78,9 @@ void fb_flush(fb_conn *conn)
 
 size_t fb_unsent(const fb_conn *conn)
 {
-    return SDK_VALID(conn) ? conn->unsent : 0;
+    if (!SDK_VALID(conn))
+        return 0;
+    return conn->unsent + (session_is_securing(conn) ? session_secure_of(conn)->unsent : 0);
 }
 
 /* ---- Files ---- */
@@ -83,7 +113,11 @@ void fb_resume(fb_conn *conn)
 
 void fb_shutdown(fb_conn *conn)
 {
-    if (SDK_VALID(conn) && conn->pipe == NULL)
+    if (!SDK_VALID(conn) || conn->pipe != NULL)
+        return;
+    if (session_is_securing(conn))
+        session_secure_of(conn)->shuts = true;
+    else
         conn_shutdown(conn);
 }
 

@@ -49,11 +49,12 @@ enum session_phase {
 
     SESSION_USABLE = 8,           /* a bit of the phases below: a protocol may use the connection */
     SESSION_NEW = SESSION_USABLE, /* `opened` has not run; the first phase of a session */
-    SESSION_HEADER,  /* the client's PROXY header is not whole, and proxy_protocol_timeout runs */
-    SESSION_TLS,     /* the client's TLS handshake is made, and ssl_handshake_timeout runs */
-    SESSION_PREREAD, /* the client's first bytes are looked at, and preread_timeout runs */
-    SESSION_AWAITED, /* the client's first byte has not come, and first_byte_timeout runs */
-    SESSION_ACTIVE,  /* idle_timeout runs, or none */
+    SESSION_HEADER,   /* the client's PROXY header is not whole, and proxy_protocol_timeout runs */
+    SESSION_TLS,      /* the client's TLS handshake is made, and ssl_handshake_timeout runs */
+    SESSION_PREREAD,  /* the client's first bytes are looked at, and preread_timeout runs */
+    SESSION_AWAITED,  /* the client's first byte has not come, and first_byte_timeout runs */
+    SESSION_ACTIVE,   /* idle_timeout runs, or none */
+    SESSION_SECURING, /* TLS begins within the session, and a time of its own runs (secure.h) */
     SESSION_PHASES,
 };
 
@@ -270,12 +271,14 @@ static inline void session_callback_end(const struct fb_conn *conn)
 /* The legal next phases of every phase, as bits. */
 static const uint16_t session_steps[SESSION_PHASES] = {
     [SESSION_NONE] = TO(NEW),
-    [SESSION_NEW] = TO(HEADER) | TO(TLS) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
+    [SESSION_NEW] = TO(HEADER) | TO(TLS) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) |
+                    TO(SECURING) /* of a connection to a server */ | TO(ENDED),
     [SESSION_HEADER] = TO(TLS) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
     [SESSION_TLS] = TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
     [SESSION_PREREAD] = TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
-    [SESSION_AWAITED] = TO(ACTIVE) | TO(NEW) /* of another server */ | TO(ENDED),
-    [SESSION_ACTIVE] = TO(KEEPALIVE) | TO(NEW) /* the same */ | TO(ENDED),
+    [SESSION_AWAITED] = TO(ACTIVE) | TO(SECURING) | TO(NEW) /* of another server */ | TO(ENDED),
+    [SESSION_ACTIVE] = TO(KEEPALIVE) | TO(SECURING) | TO(NEW) /* the same */ | TO(ENDED),
+    [SESSION_SECURING] = TO(ACTIVE) | TO(NEW) /* `opened` has not run */,
     [SESSION_KEEPALIVE] = TO(NEW) /* for another owner */ | TO(ENDED),
 };
 #undef TO
@@ -286,6 +289,7 @@ static inline void session_set_phase(struct fb_conn *conn, enum session_phase ph
 {
     assert((session_steps[conn->session_phase] >> phase & 1) != 0);
     assert(conn->outgoing || phase != SESSION_KEEPALIVE);
+    assert(conn->outgoing || phase != SESSION_SECURING || conn->session_phase != SESSION_NEW);
     assert(!conn->outgoing ||
            (phase != SESSION_AWAITED && phase != SESSION_HEADER && phase != SESSION_TLS));
     conn->session_phase = phase;

@@ -25,6 +25,8 @@ static const uint8_t ends_by_reason[] = {
     [FB_BAD_FRAME] = SESSION_END_BAD_INPUT,
     [FB_OUTPUT_LIMIT] = SESSION_END_OUTPUT_LIMIT,
     [FB_PIPE_BROKEN] = SESSION_END_ABORTED,
+    [FB_TLS_FAILED] = SESSION_END_TLS_FAILED,
+    [FB_TLS_TIMED_OUT] = SESSION_END_TIMEOUT,
 };
 
 enum session_end session_end_of_tries(const struct fb_conn *client)

@@ -111,7 +111,8 @@ void frame_consumed(struct session_use *use, const uint8_t *at)
 /* Whether the protocol is to be given no more frames for now. */
 static bool takes_no_frame(const struct fb_conn *conn)
 {
-    return !conn_is_active(conn) || conn->read == CONN_READ_STOPPED || conn->pipe != NULL;
+    return !conn_is_active(conn) || conn->read == CONN_READ_STOPPED || conn->pipe != NULL ||
+           conn->session_phase == SESSION_SECURING;
 }
 
 /* Hashes by FNV-1a. */

@@ -11,6 +11,7 @@
 
 #include "net/conn_pipe.h"
 #include "session/end.h"
+#include "session/secure.h"
 #include "session/timeouts.h"
 
 /* Limit of connections closed at a time, and the share of the idle connections. */
@@ -137,7 +138,7 @@ void idle_check(const struct stream *stream)
 /* Whether the connection's callbacks are its protocol's. */
 static bool is_protocols(const struct fb_conn *conn)
 {
-    return conn->pipe == NULL && !session_is_keepalive(conn) &&
+    return conn->pipe == NULL && !session_is_keepalive(conn) && !session_secure_opens(conn) &&
            (conn->session_phase < SESSION_HEADER || conn->session_phase > SESSION_PREREAD);
 }
 

@@ -27,6 +27,8 @@ static const char *const reasons[] = {
     [FB_BAD_FRAME] = "malformed input",
     [FB_OUTPUT_LIMIT] = "too much output that the client does not take",
     [FB_PIPE_BROKEN] = "the other connection of its pipe broke",
+    [FB_TLS_FAILED] = "the TLS handshake failed",
+    [FB_TLS_TIMED_OUT] = "the TLS handshake timed out",
 };
 
 void session_log_put(struct log *log, const struct log_line *line, const char *format, ...)

@@ -260,6 +260,8 @@ static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t use
         conn_fail(conn, FB_ABORTED);
         return in.n;
     }
+    if (conn->session_phase == SESSION_SECURING) /* the rest is the engine's */
+        return used;
     if (conn->session != NULL) {
         if (session_use_of(conn) != NULL)
             frame_consumed(session_use_of(conn), in.p + used);

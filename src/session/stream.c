@@ -8,6 +8,7 @@
 #include "os/memory.h"
 #include "session/idle.h"
 #include "session/record.h"
+#include "session/secure.h"
 #include "session/session.h"
 #include "session/use.h"
 
@@ -174,6 +175,11 @@ static void check_session_conn(const struct fb_conn *conn)
     }
     if (conn->session_phase == SESSION_PREREAD && conn_is_active(conn))
         assert(conn->limited && conn->state == NULL && session_record_of(conn)->parts != NULL);
+    if (session_is_securing(conn)) {
+        assert(session_secure_of(conn)->core.conn == conn && conn->pipe == NULL);
+        assert(!conn_is_active(conn) || (conn->limited && !conn->source.layered));
+        assert(session_secure_of(conn)->out != NULL || session_secure_of(conn)->unsent == 0);
+    }
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
         assert(conn->limited == (conn->read != CONN_READ_STOPPED));
     if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)

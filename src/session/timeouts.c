@@ -10,6 +10,7 @@
  * lives as long as the connection's present user. */
 #include "session/timeouts.h"
 
+#include "session/secure.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -48,6 +49,8 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms)
         return;
     session->own_timeout = true;
     session->timeout = session_clamp_ms(ms);
+    if (session_is_securing(conn))
+        return;
     if ((conn->outgoing && !session->waits) || conn->session_phase == SESSION_ACTIVE)
         set_timeout(conn, ms);
 }
@@ -55,6 +58,10 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms)
 /* While reading is stopped no first_byte_timeout runs: the first byte may lie in the kernel. */
 void session_stop(struct fb_conn *conn)
 {
+    if (session_is_securing(conn)) {
+        session_secure_of(conn)->stopped = true;
+        return;
+    }
     if (conn->limited && conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON &&
         conn_is_active(conn))
         conn_deadline_clear(conn);
@@ -63,6 +70,10 @@ void session_stop(struct fb_conn *conn)
 
 void session_resume(struct fb_conn *conn)
 {
+    if (session_is_securing(conn)) {
+        session_secure_of(conn)->stopped = false;
+        return;
+    }
     if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_STOPPED &&
         conn_is_active(conn))
         set_timeout(conn, (uint64_t)session_server_of(conn)->settings.first_byte_timeout);
@@ -149,7 +160,7 @@ static void note_rest(struct fb_conn *conn, size_t in, size_t used)
 
     if (receive == NULL || receive->rate == NULL)
         return;
-    if (used >= in || conn->pipe != NULL)
+    if (used >= in || conn->pipe != NULL || session_is_securing(conn))
         receive->begun = 0;
     else if (used > 0 || receive->begun == 0)
         measure(receive, conn, in - used);
@@ -165,10 +176,11 @@ static size_t receive_data(struct fb_conn *conn, fb_bytes in)
     return used;
 }
 
-/* Whether the peer could have been heard all the time. */
+/* Whether the peer could have been heard all the time, by the protocol. */
 static bool is_heard(const struct fb_conn *conn)
 {
-    return conn->phase == CONN_OPEN && conn->read == CONN_READ_ON && !conn->paused;
+    return conn->phase == CONN_OPEN && conn->read == CONN_READ_ON && !conn->paused &&
+           !session_is_securing(conn);
 }
 
 static void receive_expired(struct loop *loop, struct timer *timer)
@@ -234,7 +246,7 @@ static struct session_receive *create_receive(struct fb_conn *conn)
         conn_fail(conn, FB_NO_MEMORY);
         return NULL;
     }
-    assert(use->receive == NULL && conn->ops == &session_conn_ops);
+    assert(use->receive == NULL && (conn->ops == &session_conn_ops || session_is_securing(conn)));
     *receive = (struct session_receive) {
         .kind = SESSION_RECEIVE_KIND,
         .use = use,
@@ -243,7 +255,8 @@ static struct session_receive *create_receive(struct fb_conn *conn)
         .rate_timer.expired = rate_expired,
     };
     receive->ops.data = receive_data;
-    conn->ops = &receive->ops;
+    if (!session_is_securing(conn)) /* else behind the handshake */
+        conn->ops = &receive->ops;
     use->receive = receive;
     return receive;
 }
@@ -256,8 +269,9 @@ void session_receive_clear(struct session_use *use)
     if (receive == NULL)
         return;
     CHECK_KIND(receive, SESSION_RECEIVE_KIND);
-    assert(conn->ops == &receive->ops); /* a pipe has given it back */
-    conn->ops = &session_conn_ops;
+    assert(conn->ops == &receive->ops || session_is_securing(conn)); /* a pipe has given it back */
+    if (!session_is_securing(conn))
+        conn->ops = &session_conn_ops;
     use->receive = NULL;
     timer_del(&conn->net->loop, &receive->timer);
     timer_del(&conn->net->loop, &receive->rate_timer);

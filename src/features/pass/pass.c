@@ -9,6 +9,7 @@
 #include "net/address_parse.h"
 #include "session/conn_end.h"
 #include "session/record.h"
+#include "session/secure.h"
 #include "session/session.h"
 #include "settings/apply.h"
 #include "settings/calls.h"
@@ -197,7 +198,8 @@ int pass_client(struct fb_conn *conn, const struct fb_listener *listener)
 
     assert(passage == NULL || passage->n <= FB_PASSES_MAX);
     assert(!conn->outgoing && listener != NULL);
-    if (stream_of(conn)->opening != conn || !conn_is_active(conn) || conn->pipe != NULL) {
+    if (stream_of(conn)->opening != conn || !conn_is_active(conn) || conn->pipe != NULL ||
+        session_is_securing(conn)) {
         conn_log(conn, LEVEL_ERROR, 0, "a client can be passed in \"opened\" alone");
         return -1;
     }
@@ -244,7 +246,8 @@ static void open_and_pass(struct fb_conn *conn, void (*open)(struct fb_conn *con
     stream->opening = conn;
     open(conn);
     stream->opening = NULL;
-    if (!pass_is_due(conn) || !conn_is_active(conn) || conn->pipe != NULL)
+    if (!pass_is_due(conn) || !conn_is_active(conn) || conn->pipe != NULL ||
+        session_is_securing(conn))
         return;
     passage = session_part_of(conn, &passage_kind);
     conn_debug(conn, "passed to %s", passage->binding->text);

@@ -84,6 +84,8 @@ typedef enum fb_reason {
     FB_OUTPUT_LIMIT, /* the protocol added output with twice output_limit unsent */
     FB_PIPE_BROKEN,  /* the other connection of the pipe broke, or was never established;
                         FB_ABORTED for protocols of API 3 and before */
+    FB_TLS_FAILED,   /* a TLS handshake begun within the session failed */
+    FB_TLS_TIMED_OUT /* such a handshake took too long */
 } fb_reason;
 
 /* The outcome of a message. */
