@@ -98,7 +98,8 @@ static const char *exchange_data(struct trial *trial)
     int n = BIO_read(trial->to_us, record, sizeof(record));
 
     if (session->version == TLS_1_3 &&
-        (tls_keys_expand(&session->in, suite) < 0 || tls_keys_expand(&session->out, suite) < 0))
+        (tls_keys_expand(trial->ciphers, &session->in, suite) < 0 ||
+            tls_keys_expand(trial->ciphers, &session->out, suite) < 0))
         return "keys cannot be made of the secrets";
     if (n <= 0 || tls_record_length(record, (size_t)n, &alert) != n ||
         tls_record_open(trial->ciphers, suite, &session->in, record, (size_t)n, &opened, &alert) <

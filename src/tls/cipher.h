@@ -53,5 +53,5 @@ int cipher_open(struct ciphers *ciphers, enum cipher cipher, const uint8_t *key,
     size_t n, uint8_t *out);
 /* Derives n bytes from a secret for a label: HKDF-Expand-Label without a context (RFC 8446 7.1),
  * and for CIPHER_PLAIN a checksum. -1: the library failed. */
-int cipher_derive(enum cipher cipher, enum tls_hash hash, const uint8_t *secret, size_t secret_n,
-    const char *label, uint8_t *out, size_t n);
+int cipher_derive(struct ciphers *ciphers, enum cipher cipher, enum tls_hash hash,
+    const uint8_t *secret, size_t secret_n, const char *label, uint8_t *out, size_t n);

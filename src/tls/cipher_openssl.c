@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ciphers of libcrypto, by EVP: a context for each cipher and direction, so that a record costs no
- * allocation and no look-up of a cipher.
+/* Ciphers of libcrypto, by EVP: a context for each cipher and direction, and for each hash, so that
+ * a record costs no allocation, and neither a record nor a key a look-up by name.
  *
  * Never leaves an error in the library's queue, which an engine in the same process reads. */
 #include "tls/cipher_plain.h"
@@ -10,7 +10,6 @@
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/kdf.h>
 #include <openssl/params.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,12 @@
 /* Pieces up to so many bytes are copied behind each other: a call of the library costs more. */
 #define COPIED_MOST 2048
 
+/* The bytes of the longest label with what is around it. */
+#define LABEL_MOST 32
+
 enum { OPENS, SEALS, DIRECTIONS };
+
+enum { HASHES = TLS_SHA384 + 1 };
 
 struct cipher_context {
     EVP_CIPHER_CTX *evp; /* NULL: CIPHER_PLAIN, or switched off */
@@ -28,6 +32,7 @@ struct cipher_context {
 
 struct ciphers {
     struct cipher_context contexts[CIPHERS][DIRECTIONS];
+    EVP_MAC_CTX *macs[HASHES]; /* HMAC; keeps the last secret */
 };
 
 static const char *const cipher_names[CIPHERS] = {
@@ -58,10 +63,30 @@ static int create_contexts(struct cipher_context contexts[DIRECTIONS], const cha
     return status;
 }
 
+static int create_macs(EVP_MAC_CTX *macs[HASHES])
+{
+    static const char *const digests[HASHES] = { [TLS_SHA256] = "SHA256", [TLS_SHA384] = "SHA384" };
+    EVP_MAC *hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    int status = 0;
+
+    for (int hash = 0; hash < HASHES; hash++) {
+        const OSSL_PARAM params[] = {
+            OSSL_PARAM_construct_utf8_string(
+                OSSL_MAC_PARAM_DIGEST, (char *)(uintptr_t)digests[hash], 0),
+            OSSL_PARAM_END,
+        };
+
+        macs[hash] = EVP_MAC_CTX_new(hmac);
+        if (macs[hash] == NULL || EVP_MAC_CTX_set_params(macs[hash], params) != 1)
+            status = -1;
+    }
+    EVP_MAC_free(hmac);
+    return status;
+}
+
 struct ciphers *ciphers_create(void)
 {
     struct ciphers *ciphers = calloc(1, sizeof(*ciphers));
-    uint8_t secret[48] = { 0 }, key[CIPHER_KEY_MOST];
     int status = 0;
 
     /* neither openssl.cnf nor the environment decides what a daemon can do */
@@ -72,9 +97,7 @@ struct ciphers *ciphers_create(void)
     }
     for (int i = CIPHER_PLAIN + 1; i < CIPHERS; i++)
         status |= create_contexts(ciphers->contexts[i], cipher_names[i]);
-    /* Derives keys once, for what the library loads when it is first asked. */
-    status |= cipher_derive(CIPHER_AES_128_GCM, TLS_SHA256, secret, 32, "key", key, sizeof(key));
-    status |= cipher_derive(CIPHER_AES_256_GCM, TLS_SHA384, secret, 48, "key", key, sizeof(key));
+    status |= create_macs(ciphers->macs);
     ERR_clear_error();
     if (status == 0)
         return ciphers;
@@ -89,6 +112,8 @@ void ciphers_destroy(struct ciphers *ciphers)
     for (int i = 0; i < CIPHERS; i++)
         for (int seals = OPENS; seals < DIRECTIONS; seals++)
             EVP_CIPHER_CTX_free(ciphers->contexts[i][seals].evp);
+    for (int hash = 0; hash < HASHES; hash++)
+        EVP_MAC_CTX_free(ciphers->macs[hash]);
     explicit_bzero(ciphers, sizeof(*ciphers));
     free(ciphers);
 }
@@ -197,33 +222,41 @@ int cipher_open(struct ciphers *ciphers, enum cipher cipher, const uint8_t *key,
     return 0;
 }
 
-int cipher_derive(enum cipher cipher, enum tls_hash hash, const uint8_t *secret, size_t secret_n,
-    const char *label, uint8_t *out, size_t n)
+/* Makes what follows the secret in HKDF-Expand-Label: the length of the output, the label and its
+ * length, no context, and the number of the first block. Returns the bytes. */
+static size_t make_label(const char *label, size_t n, uint8_t info[LABEL_MOST])
 {
-    char prefix[] = "tls13 ", sha256[] = "SHA256", sha384[] = "SHA384";
-    int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY, status = -1;
-    OSSL_PARAM params[] = {
-        OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
-        OSSL_PARAM_construct_utf8_string(
-            OSSL_KDF_PARAM_DIGEST, hash == TLS_SHA384 ? sha384 : sha256, 0),
-        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)(uintptr_t)secret, secret_n),
-        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_PREFIX, prefix, strlen(prefix)),
-        OSSL_PARAM_construct_octet_string(
-            OSSL_KDF_PARAM_LABEL, (void *)(uintptr_t)label, strlen(label)),
-        OSSL_PARAM_END,
-    };
-    EVP_KDF_CTX *context;
-    EVP_KDF *kdf;
+    static const uint8_t end[] = { 0, 1 };
+    static const char prefix[] = { 't', 'l', 's', '1', '3', ' ' };
+    size_t label_n = strlen(label);
+
+    assert(n <= UINT8_MAX && 3 + sizeof(prefix) + label_n + sizeof(end) <= LABEL_MOST);
+    info[0] = 0;
+    info[1] = (uint8_t)n;
+    info[2] = (uint8_t)(sizeof(prefix) + label_n);
+    memcpy(info + 3, prefix, sizeof(prefix));
+    memcpy(info + 3 + sizeof(prefix), label, label_n);
+    memcpy(info + 3 + sizeof(prefix) + label_n, end, sizeof(end));
+    return 3 + sizeof(prefix) + label_n + sizeof(end);
+}
+
+int cipher_derive(struct ciphers *ciphers, enum cipher cipher, enum tls_hash hash,
+    const uint8_t *secret, size_t secret_n, const char *label, uint8_t *out, size_t n)
+{
+    EVP_MAC_CTX *mac = ciphers->macs[hash];
+    uint8_t info[LABEL_MOST], block[EVP_MAX_MD_SIZE];
+    size_t block_n = 0;
 
     if (cipher == CIPHER_PLAIN) {
         cipher_plain_derive(secret, secret_n, label, out, n);
         return 0;
     }
-    kdf = EVP_KDF_fetch(NULL, "TLS13-KDF", NULL);
-    context = EVP_KDF_CTX_new(kdf);
-    if (context != NULL && EVP_KDF_derive(context, out, n, params) == 1)
-        status = 0;
-    EVP_KDF_CTX_free(context);
-    EVP_KDF_free(kdf);
-    return status == 0 ? 0 : fail_cipher();
+    if (EVP_MAC_init(mac, secret, secret_n, NULL) != 1 ||
+        EVP_MAC_update(mac, info, make_label(label, n, info)) != 1 ||
+        EVP_MAC_final(mac, block, &block_n, sizeof(block)) != 1)
+        return fail_cipher();
+    assert(n <= block_n); /* no second block */
+    memcpy(out, block, n);
+    OPENSSL_cleanse(block, sizeof(block));
+    return 0;
 }

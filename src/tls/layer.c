@@ -148,13 +148,13 @@ void layer_done(struct net *net)
 }
 
 /* Makes the keys of TLS 1.3, whose engine hands over secrets; -1: the library failed. */
-static int expand_secrets(struct layer *layer)
+static int expand_secrets(struct ciphers *ciphers, struct layer *layer)
 {
     if (layer->suite->version != TLS_1_3)
         return 0;
-    if (tls_keys_expand(&layer->in, layer->suite) == -1)
+    if (tls_keys_expand(ciphers, &layer->in, layer->suite) == -1)
         return -1;
-    return tls_keys_expand(&layer->out, layer->suite);
+    return tls_keys_expand(ciphers, &layer->out, layer->suite);
 }
 
 int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_bytes rest)
@@ -172,7 +172,8 @@ int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_byte
         .in = session->in, .out = session->out, .suite = suite, .plain_most = session->plain_most
     };
     conn->source.layered = true;
-    if (expand_secrets(layer) == -1 || (rest.n > 0 && layer_hold(conn, rest.p, rest.n) == -1)) {
+    if (expand_secrets(conn->net->layers->ciphers, layer) == -1 ||
+        (rest.n > 0 && layer_hold(conn, rest.p, rest.n) == -1)) {
         conn->source.layered = false;
         wipe_layer(layer);
         return -1;

@@ -78,7 +78,7 @@ static void take_late_message(struct fb_conn *conn, const struct tls_opened *rec
         fail_layer(conn, TLS_DECODE_ERROR, "a KeyUpdate is not well formed");
     } else if (take_empty(conn)) {
         conn_debug(conn, "TLS: KeyUpdate");
-        if (tls_keys_update(&layer->in, layer->suite) == -1 ||
+        if (tls_keys_update(conn->net->layers->ciphers, &layer->in, layer->suite) == -1 ||
             (p[4] == 1 && !layer->ended && !layer->updated && layer_update_keys(conn) == -1))
             fail_layer(conn, TLS_INTERNAL_ERROR, "the keys cannot be updated");
     }

@@ -115,7 +115,7 @@ int layer_update_keys(struct fb_conn *conn)
     if (layer_add_record(conn, TLS_HANDSHAKE, message, sizeof(message)) == -1)
         return -1;
     layer->updated = true;
-    return tls_keys_update(&layer->out, layer->suite);
+    return tls_keys_update(conn->net->layers->ciphers, &layer->out, layer->suite);
 }
 
 /* Whether nothing is to be sent before new output: else *result says why it has to wait. */

@@ -62,28 +62,29 @@ size_t tls_suite_iv_size(const struct tls_suite *suite)
     return suite->cipher == CIPHER_CHACHA20_POLY1305 ? CIPHER_NONCE : SALT_OF_GCM;
 }
 
-static int derive_from_secret(const struct tls_keys *keys, const struct tls_suite *suite,
-    const char *label, uint8_t *out, size_t n)
+static int derive_from_secret(struct ciphers *ciphers, const struct tls_keys *keys,
+    const struct tls_suite *suite, const char *label, uint8_t *out, size_t n)
 {
-    return cipher_derive(
-        suite->cipher, suite->hash, keys->secret, tls_suite_secret_size(suite), label, out, n);
+    return cipher_derive(ciphers, suite->cipher, suite->hash, keys->secret,
+        tls_suite_secret_size(suite), label, out, n);
 }
 
-int tls_keys_expand(struct tls_keys *keys, const struct tls_suite *suite)
+int tls_keys_expand(struct ciphers *ciphers, struct tls_keys *keys, const struct tls_suite *suite)
 {
-    if (derive_from_secret(keys, suite, "key", keys->key, cipher_key_size(suite->cipher)) == -1)
+    if (derive_from_secret(
+            ciphers, keys, suite, "key", keys->key, cipher_key_size(suite->cipher)) == -1)
         return -1;
-    return derive_from_secret(keys, suite, "iv", keys->iv, sizeof(keys->iv));
+    return derive_from_secret(ciphers, keys, suite, "iv", keys->iv, sizeof(keys->iv));
 }
 
-int tls_keys_update(struct tls_keys *keys, const struct tls_suite *suite)
+int tls_keys_update(struct ciphers *ciphers, struct tls_keys *keys, const struct tls_suite *suite)
 {
     struct tls_keys next = { .sequence = 0 };
-    int status =
-        derive_from_secret(keys, suite, "traffic upd", next.secret, tls_suite_secret_size(suite));
+    int status = derive_from_secret(
+        ciphers, keys, suite, "traffic upd", next.secret, tls_suite_secret_size(suite));
 
     if (status == 0)
-        status = tls_keys_expand(&next, suite);
+        status = tls_keys_expand(ciphers, &next, suite);
     if (status == 0)
         *keys = next;
     tls_keys_wipe(&next);

@@ -35,8 +35,8 @@ size_t tls_suite_iv_size(const struct tls_suite *suite);
 
 /* TLS 1.3: makes key and iv from keys->secret, and begins with the sequence. -1: the library
  * failed. */
-int tls_keys_expand(struct tls_keys *keys, const struct tls_suite *suite);
+int tls_keys_expand(struct ciphers *ciphers, struct tls_keys *keys, const struct tls_suite *suite);
 /* TLS 1.3: goes over to the next secret, key and iv, and to sequence 0; -1 as above. */
-int tls_keys_update(struct tls_keys *keys, const struct tls_suite *suite);
+int tls_keys_update(struct ciphers *ciphers, struct tls_keys *keys, const struct tls_suite *suite);
 /* Overwrites the keys. */
 void tls_keys_wipe(struct tls_keys *keys);

@@ -191,8 +191,9 @@ static void begin_sealing(struct tls_client *client, const struct tls_session *s
 {
     client->peer.in = session->in;
     client->peer.out = session->out;
-    ck_assert_int_eq(tls_keys_expand(&client->peer.in, tls_suite_find(0)), 0);
-    ck_assert_int_eq(tls_keys_expand(&client->peer.out, tls_suite_find(0)), 0);
+    ck_assert_int_eq(tls_keys_expand(client->peer.ciphers, &client->peer.in, tls_suite_find(0)), 0);
+    ck_assert_int_eq(
+        tls_keys_expand(client->peer.ciphers, &client->peer.out, tls_suite_find(0)), 0);
 }
 
 /* Gives the engine bytes of the server; what is behind the handshake is left to the records. */

@@ -27,7 +27,7 @@ static void choose_suite(struct ends *ends, uint8_t number)
     memset(&ends->out, 0x5a, sizeof(ends->out));
     ends->out.sequence = 0;
     if (ends->suite->version == TLS_1_3)
-        require(tls_keys_expand(&ends->out, ends->suite) == 0, "keys can be made");
+        require(tls_keys_expand(ends->ciphers, &ends->out, ends->suite) == 0, "keys can be made");
     ends->in = ends->out;
 }
 
@@ -130,8 +130,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         in.p += n;
         ends.out.sequence = ends.in.sequence; /* the last record may have been refused */
         if (step == UPDATED && ends.suite->version == TLS_1_3) {
-            require(tls_keys_update(&ends.out, ends.suite) == 0, "keys change");
-            require(tls_keys_update(&ends.in, ends.suite) == 0, "keys change");
+            require(tls_keys_update(ends.ciphers, &ends.out, ends.suite) == 0, "keys change");
+            require(tls_keys_update(ends.ciphers, &ends.in, ends.suite) == 0, "keys change");
         } else if (step == SEALED && n >= 2) {
             try_sealed(&ends, p, n);
         } else if (step == CHANGED && n >= 2) {

@@ -127,8 +127,8 @@ void call_prove(struct call *call)
 
     ck_assert_ptr_nonnull(suite);
     if (session->version == TLS_1_3) {
-        ck_assert_int_eq(tls_keys_expand(&session->in, suite), 0);
-        ck_assert_int_eq(tls_keys_expand(&session->out, suite), 0);
+        ck_assert_int_eq(tls_keys_expand(call->ciphers, &session->in, suite), 0);
+        ck_assert_int_eq(tls_keys_expand(call->ciphers, &session->out, suite), 0);
     }
     for (int i = 0; i < 3; i++) {
         n = tls_record_seal(

@@ -211,8 +211,8 @@ void talk_prove(struct talk *talk)
 
     ck_assert_ptr_nonnull(suite);
     if (session->version == TLS_1_3) {
-        ck_assert_int_eq(tls_keys_expand(&session->in, suite), 0);
-        ck_assert_int_eq(tls_keys_expand(&session->out, suite), 0);
+        ck_assert_int_eq(tls_keys_expand(ciphers, &session->in, suite), 0);
+        ck_assert_int_eq(tls_keys_expand(ciphers, &session->out, suite), 0);
     }
     if (talk->early)
         read_record(talk, ciphers, "early", 6);

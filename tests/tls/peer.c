@@ -140,7 +140,8 @@ static void take_keys_1_2(struct peer *peer, const struct tls_suite *suite)
     client->sequence = server->sequence = 1;
 }
 
-void peer_connect(struct peer *peer, const struct tls_suite *suite, bool serves)
+void peer_connect(
+    struct peer *peer, struct ciphers *ciphers, const struct tls_suite *suite, bool serves)
 {
     BIO *in, *out;
     SSL *gone = create_end(serves ? peer->client : peer->server, &in, &out);
@@ -162,8 +163,8 @@ void peer_connect(struct peer *peer, const struct tls_suite *suite, bool serves)
         take_keys_1_2(peer, suite);
         return;
     }
-    ck_assert_int_eq(tls_keys_expand(&peer->ours, suite), 0);
-    ck_assert_int_eq(tls_keys_expand(&peer->theirs, suite), 0);
+    ck_assert_int_eq(tls_keys_expand(ciphers, &peer->ours, suite), 0);
+    ck_assert_int_eq(tls_keys_expand(ciphers, &peer->theirs, suite), 0);
 }
 
 void peer_disconnect(struct peer *peer)

@@ -21,5 +21,6 @@ struct peer {
 void peer_init(struct peer *peer, const struct tls_suite *suite);
 void peer_done(struct peer *peer);
 /* Shakes hands; `serves` chooses the end that stays. */
-void peer_connect(struct peer *peer, const struct tls_suite *suite, bool serves);
+void peer_connect(
+    struct peer *peer, struct ciphers *ciphers, const struct tls_suite *suite, bool serves);
 void peer_disconnect(struct peer *peer);

@@ -65,7 +65,7 @@ static inline void begin_records(struct records *records, const struct tls_suite
     fill_random(&records->random, records->out.key, sizeof(records->out.key));
     fill_random(&records->random, records->out.iv, sizeof(records->out.iv));
     if (suite->version == TLS_1_3)
-        ck_assert_int_eq(tls_keys_expand(&records->out, suite), 0);
+        ck_assert_int_eq(tls_keys_expand(records->ciphers, &records->out, suite), 0);
     records->in = records->out;
 }
 

@@ -41,20 +41,20 @@ void sealing_stop(struct fixture *fixture)
     fixture_stop(fixture);
 }
 
-static void make_keys(struct tls_keys *keys, uint8_t first)
+static void make_keys(const struct sealing *peer, struct tls_keys *keys, uint8_t first)
 {
     *keys = (struct tls_keys) { .sequence = 0 };
     for (size_t i = 0; i < sizeof(keys->secret); i++)
         keys->secret[i] = (uint8_t)(first + 7 * i);
-    ck_assert_int_eq(tls_keys_expand(keys, plain_suite()), 0);
+    ck_assert_int_eq(tls_keys_expand(peer->ciphers, keys, plain_suite()), 0);
 }
 
 void sealing_init(struct sealing *peer, struct tls_session *session)
 {
     *peer = (struct sealing) { .ciphers = ciphers_create(), .alert = -1 };
     ck_assert_ptr_nonnull(peer->ciphers);
-    make_keys(&peer->in, 1);
-    make_keys(&peer->out, 2);
+    make_keys(peer, &peer->in, 1);
+    make_keys(peer, &peer->out, 2);
     *session = (struct tls_session) {
         .version = plain_suite()->version,
         .suite = plain_suite()->id,
@@ -144,7 +144,7 @@ void sealing_add_close(struct sealing *peer)
 void sealing_add_update(struct sealing *peer, bool requests)
 {
     sealing_add(peer, TLS_HANDSHAKE, (const uint8_t[]) { 24, 0, 0, 1, requests }, 5);
-    ck_assert_int_eq(tls_keys_update(&peer->out, plain_suite()), 0);
+    ck_assert_int_eq(tls_keys_update(peer->ciphers, &peer->out, plain_suite()), 0);
 }
 
 void sealing_say(struct sealing *peer)
@@ -189,7 +189,7 @@ static void take_opened(struct sealing *peer, const struct tls_opened *opened)
         test_require(memcmp(opened->p, (const uint8_t[]) { 24, 0, 0, 1 }, 4) == 0);
         peer->updates++;
         peer->requests += opened->p[4] == UPDATE_REQUESTED;
-        ck_assert_int_eq(tls_keys_update(&peer->in, plain_suite()), 0);
+        ck_assert_int_eq(tls_keys_update(peer->ciphers, &peer->in, plain_suite()), 0);
     }
 }
 

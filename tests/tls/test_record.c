@@ -43,7 +43,7 @@ START_TEST(published_records_are_sealed_and_opened)
     read_hex(published[_i].secret, records.out.secret);
     plain_n = read_hex(published[_i].plain, records.plain);
     records.out.sequence = published[_i].sequence;
-    ck_assert_int_eq(tls_keys_expand(&records.out, records.suite), 0);
+    ck_assert_int_eq(tls_keys_expand(records.ciphers, &records.out, records.suite), 0);
     records.in = records.out;
     ck_assert_uint_eq(seal_record(&records, published[_i].type, plain_n), n);
     ck_assert_mem_eq(records.record, wanted, n);
@@ -370,10 +370,10 @@ START_TEST(records_follow_a_key_update)
     for (int i = 0; i < 4 && records.suite->version == TLS_1_3; i++) {
         n = seal_record(&records, TLS_DATA, SHORT);
         ck_assert_int_eq(open_record(&records, n), 0);
-        ck_assert_int_eq(tls_keys_update(&records.out, records.suite), 0);
+        ck_assert_int_eq(tls_keys_update(records.ciphers, &records.out, records.suite), 0);
         n = seal_record(&records, TLS_DATA, SHORT);
         require_refused(&records, n, TLS_BAD_RECORD_MAC);
-        ck_assert_int_eq(tls_keys_update(&records.in, records.suite), 0);
+        ck_assert_int_eq(tls_keys_update(records.ciphers, &records.in, records.suite), 0);
         records.out.sequence = 0;
         n = seal_record(&records, TLS_DATA, SHORT);
         ck_assert_int_eq(open_record(&records, n), 0);

@@ -74,11 +74,11 @@ static void take_key_update(const struct tls_opened *opened)
     static const uint8_t answer[] = { KEY_UPDATE, 0, 0, 1, 0 };
 
     test_require(opened->n == sizeof(answer) && memcmp(opened->p, answer, 4) == 0);
-    test_require(tls_keys_update(&session.peer.theirs, session.suite) == 0);
+    test_require(tls_keys_update(session.ciphers, &session.peer.theirs, session.suite) == 0);
     if (opened->p[4] == 0)
         return;
     seal_to_peer(TLS_HANDSHAKE, answer, sizeof(answer));
-    test_require(tls_keys_update(&session.peer.ours, session.suite) == 0);
+    test_require(tls_keys_update(session.ciphers, &session.peer.ours, session.suite) == 0);
 }
 
 /* Opens all that libssl has written; returns the bytes of data. */
@@ -136,7 +136,7 @@ static void update_keys(void)
 
     if (random_below(&session.random, 2) == 0) {
         seal_to_peer(TLS_HANDSHAKE, message, sizeof(message));
-        test_require(tls_keys_update(&session.peer.ours, session.suite) == 0);
+        test_require(tls_keys_update(session.ciphers, &session.peer.ours, session.suite) == 0);
         return;
     }
     test_require(SSL_key_update(session.peer.ssl,
@@ -196,7 +196,8 @@ static void run_session(unsigned long wanted)
 {
     unsigned long end = session.records + wanted;
 
-    peer_connect(&session.peer, session.suite, random_below(&session.random, 2) == 0);
+    peer_connect(
+        &session.peer, session.ciphers, session.suite, random_below(&session.random, 2) == 0);
     SSL_set_record_padding_callback(session.peer.ssl, choose_padding);
     SSL_set_record_padding_callback_arg(session.peer.ssl, &session);
     while (session.records < end) {

@@ -42,17 +42,21 @@ START_TEST(published_secrets_give_the_published_keys)
 {
     const struct tls_suite *suite = tls_suite_find(0x1301);
     struct tls_keys keys = { .sequence = 5 };
+    struct ciphers *ciphers;
     uint8_t key[CIPHER_KEY_MOST], iv[CIPHER_NONCE];
 
     if (suite == NULL)
         return;
+    ciphers = ciphers_create();
+    ck_assert_ptr_nonnull(ciphers);
     ck_assert_uint_eq(read_hex(schedule[_i].secret, keys.secret), tls_suite_secret_size(suite));
     ck_assert_uint_eq(read_hex(schedule[_i].key, key), cipher_key_size(suite->cipher));
     ck_assert_uint_eq(read_hex(schedule[_i].iv, iv), sizeof(iv));
-    ck_assert_int_eq(tls_keys_expand(&keys, suite), 0);
+    ck_assert_int_eq(tls_keys_expand(ciphers, &keys, suite), 0);
     ck_assert_mem_eq(keys.key, key, cipher_key_size(suite->cipher));
     ck_assert_mem_eq(keys.iv, iv, sizeof(iv));
     ck_assert_uint_eq(keys.sequence, 5);
+    ciphers_destroy(ciphers);
 }
 END_TEST
 
@@ -67,12 +71,12 @@ START_TEST(an_update_changes_all_and_begins_anew)
     begin_records(&records, suite);
     records.out.sequence = 77;
     before = records.out;
-    ck_assert_int_eq(tls_keys_update(&records.out, suite), 0);
+    ck_assert_int_eq(tls_keys_update(records.ciphers, &records.out, suite), 0);
     ck_assert_uint_eq(records.out.sequence, 0);
     ck_assert_mem_ne(records.out.secret, before.secret, tls_suite_secret_size(suite));
     ck_assert_mem_ne(records.out.key, before.key, cipher_key_size(suite->cipher));
     ck_assert_mem_ne(records.out.iv, before.iv, sizeof(before.iv));
-    ck_assert_int_eq(tls_keys_update(&records.in, suite), 0);
+    ck_assert_int_eq(tls_keys_update(records.ciphers, &records.in, suite), 0);
     ck_assert_mem_eq(&records.in, &records.out, sizeof(records.in));
     end_records(&records);
 }
