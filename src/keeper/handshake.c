@@ -3,6 +3,7 @@
 #include "keeper/handshake.h"
 
 #include "keeper/extract.h"
+#include "keeper/facts.h"
 #include "keeper/peer_name.h"
 #include "keeper/reason.h"
 
@@ -19,6 +20,7 @@ struct tls_handshake {
     const char *refusal; /* HANDSHAKE_REFUSED: why */
     struct handshakes *shared;
     SSL *ssl;
+    uint32_t facts; /* the profile's */
     /* within a call of feed(); NULL outside */
     struct tls_reply *reply;
     fb_bytes in;
@@ -134,6 +136,7 @@ struct tls_handshake *handshake_begin(
     }
     BIO_set_data(bio, handshake);
     lib->SSL_set_bio(handshake->ssl, bio, bio);
+    handshake->facts = context->profile->facts;
     handshake->extract.tickets = &context->tickets;
     extract_attach(lib, handshake->ssl, &handshake->extract);
     if (start->role == TLS_SERVER) {
@@ -190,6 +193,7 @@ static enum tls_step finish_handshake(struct tls_handshake *handshake)
     if (handshake->extract.is_client && reply->session.verify == TLS_VERIFIED)
         peer_name_check(lib->SSL_get0_peer_certificate(handshake->ssl),
             (fb_bytes) { handshake->name, handshake->name_n }, &reply->session);
+    reply->facts_n = facts_write(lib, handshake->ssl, handshake->facts, reply->facts);
     handshake->phase = HANDSHAKE_OVER;
     return TLS_DONE;
 }
@@ -220,7 +224,7 @@ enum tls_step handshake_feed(struct tls_handshake *handshake, fb_bytes in, struc
     enum tls_step step;
 
     assert(handshake->phase != HANDSHAKE_OVER && handshake->reply == NULL);
-    reply->used = reply->out_n = reply->peer_n = 0;
+    reply->used = reply->out_n = reply->peer_n = reply->facts_n = 0;
     reply->text[0] = '\0';
     handshake->in = in;
     handshake->reply = reply;

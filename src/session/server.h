@@ -92,9 +92,10 @@ struct server {
     bool passes;                   /* the protocol may pass clients to other servers */
     /* goes on with a client held up by the PROXY header or the phases; NULL: session_serve() */
     void (*proceed)(struct fb_conn *conn);
-    bool keeps_tls; /* sessions keep facts of handshakes, for variables (tls.h) */
-    bool connects;  /* the protocol connects clients to servers of a group */
-    uint64_t needs; /* FB_NEEDS_... of the server's directives */
+    bool keeps_tls;         /* sessions keep facts of handshakes, for variables (tls.h) */
+    bool keeps_certificate; /* sessions keep clients' certificates, too */
+    bool connects;          /* the protocol connects clients to servers of a group */
+    uint64_t needs;         /* FB_NEEDS_... of the server's directives */
     struct server_settings settings;
     void **features; /* structs of the features, by place; NULL: nothing */
 };

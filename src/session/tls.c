@@ -20,8 +20,9 @@ const struct session_tls_info *session_tls_of(const struct fb_conn *conn)
     return session_part_of(conn, &tls_info_kind);
 }
 
-static void copy_texts(struct session_tls_info *info, const struct tls_session *session)
+static void copy_texts(struct session_tls_info *info, const struct tls_reply *reply)
 {
+    const struct tls_session *session = &reply->session;
     char *end = info->texts;
 
     memcpy(end, session->session_id, session->session_id_n);
@@ -29,22 +30,30 @@ static void copy_texts(struct session_tls_info *info, const struct tls_session *
     memcpy(end, session->alpn, session->alpn_n);
     end += session->alpn_n;
     memcpy(end, session->name, session->name_n);
+    end += session->name_n;
+    if (info->facts_n > 0)
+        memcpy(end, reply->facts, info->facts_n);
+    if (info->peer_n > 0)
+        memcpy(end + info->facts_n, reply->peer, info->peer_n);
 }
 
-void session_tls_set(struct fb_conn *conn, const struct tls_session *session)
+void session_tls_set(struct fb_conn *conn, const struct tls_reply *reply)
 {
-    size_t n = (size_t)session->session_id_n + session->alpn_n + session->name_n;
+    const struct tls_session *session = &reply->session;
+    size_t peer_n = session_server_of(conn)->keeps_certificate ? reply->peer_n : 0;
+    size_t n = (size_t)session->session_id_n + session->alpn_n + session->name_n + reply->facts_n;
     struct session_record *record;
     struct session_tls_info *info;
 
     assert(!conn->outgoing && session_tls_of(conn) == NULL);
     assert(session->session_id_n <= sizeof(session->session_id));
+    assert(reply->facts_n <= TLS_FACTS_MOST && peer_n <= TLS_PEER_MOST);
     if (!session_server_of(conn)->keeps_tls)
         return;
     record = session_record_make(conn);
     if (record == NULL)
         return;
-    info = memory_alloc(conn->net->memory, sizeof(*info) + n);
+    info = memory_alloc(conn->net->memory, sizeof(*info) + n + peer_n);
     if (info == NULL) {
         conn_fail(conn, FB_NO_MEMORY);
         return;
@@ -59,7 +68,9 @@ void session_tls_set(struct fb_conn *conn, const struct tls_session *session)
         .session_id_n = session->session_id_n,
         .alpn_n = session->alpn_n,
         .name_n = session->name_n,
+        .facts_n = (uint16_t)reply->facts_n,
+        .peer_n = (uint16_t)peer_n,
     };
-    copy_texts(info, session);
+    copy_texts(info, reply);
     session_part_add(record, &info->part, &tls_info_kind);
 }

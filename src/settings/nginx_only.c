@@ -65,7 +65,7 @@ struct lack {
     const char *prefix, *text;
 };
 
-/* Directives of TLS. A build with OpenSSL has the rest that begin with "ssl_". */
+/* Directives and variables of TLS. A build with OpenSSL has the rest that begin with "ssl_". */
 static const struct lack tls_lacks[] = {
     { "proxy_ssl", ": this version has no TLS to servers" },
     { "ssl_buffer_size", "" },
@@ -85,31 +85,12 @@ static const struct lack tls_lacks[] = {
     { .prefix = NULL },
 };
 
-#define OFFERS ": this version does not keep what a client offers"
-
-/* Variables of TLS that no build has; a few are names of directives as well. */
-static const struct lack variable_lacks[] = {
-    { "ssl_ciphers", OFFERS },
-    { "ssl_client_verify", LACKS_OPENSSL },
-    { "ssl_client_", ": this version keeps no fields of certificates" },
-    { "ssl_curves", OFFERS },
-    { "ssl_sigalg", OFFERS },
-    { .prefix = NULL },
-};
-
 static const char *find_lack(const struct lack *lacks, const char *name)
 {
     for (; lacks->prefix != NULL; lacks++)
         if (strncmp(name, lacks->prefix, strlen(lacks->prefix)) == 0)
             return lacks->text;
     return NULL;
-}
-
-const char *nginx_lacking_variable(const char *name)
-{
-    const char *lack = find_lack(variable_lacks, name);
-
-    return lack != NULL ? lack : nginx_lacking(name);
 }
 
 const char *nginx_lacking(const char *name)

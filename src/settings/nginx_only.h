@@ -9,11 +9,9 @@
 bool nginx_only(const char *name);
 /* The same of a variable of stream {}. */
 bool nginx_only_variable(const char *name);
-/* Returns the text behind "is not supported": a colon and the feature that this daemon lacks, or
- * "". */
+/* Returns the text behind "is not supported" of a directive or a variable: a colon and the feature
+ * that this daemon lacks, or "". */
 const char *nginx_lacking(const char *name);
-/* The same of a variable. */
-const char *nginx_lacking_variable(const char *name);
 /* Returns why this daemon lacks an event mechanism of nginx's; NULL: an unknown mechanism. */
 const char *nginx_mechanism(const char *name);
 /* Tells whether the file is a module of nginx's own, by the name ngx_..._module.so. */

@@ -252,7 +252,7 @@ static void report_unknown(struct apply *apply, const struct variable *variable)
 
     if (nginx_only_variable(name)) {
         report_error(apply->report, variable->used_at,
-            "\"%s\" variable of nginx is not supported%s", name, nginx_lacking_variable(name));
+            "\"%s\" variable of nginx is not supported%s", name, nginx_lacking(name));
         return;
     }
     other = find_nearest(apply->cycle->stream.variables, name);

@@ -81,6 +81,10 @@ struct tls_reply {
     struct tls_session session;
     uint8_t *peer; /* memory of the caller's for the peer's certificate (DER), of TLS_PEER_MOST */
     size_t peer_n; /* 0: none, or too long */
+    /* memory of the caller's for the texts that the profile wants (tls/facts.h), of TLS_FACTS_MOST
+     * bytes */
+    uint8_t *facts;
+    size_t facts_n;
     char text[TLS_TEXT]; /* TLS_FAILED: why, in one line; else "" */
 };
 

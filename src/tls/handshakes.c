@@ -21,6 +21,7 @@ struct tls_handshakes {
     struct tls_reply reply;
     struct handshake_place places[TLS_HANDSHAKES_MOST];
     uint8_t peer[TLS_PEER_MOST];
+    uint8_t facts[TLS_FACTS_MOST];
     uint8_t out[TLS_FLIGHT_MOST];
 };
 
@@ -52,6 +53,7 @@ static void clear_reply(struct tls_handshakes *handshakes)
         .out = handshakes->out,
         .out_most = sizeof(handshakes->out),
         .peer = handshakes->peer,
+        .facts = handshakes->facts,
     };
 }
 
@@ -97,7 +99,7 @@ static enum tls_step feed_engine(struct tls_handshakes *handshakes, struct hands
     step = handshakes->ops->feed(place->handshake, in, reply);
     assert(step <= TLS_FAILED);
     assert(reply->used <= in.n && reply->out_n <= reply->out_most);
-    assert(reply->peer_n <= TLS_PEER_MOST);
+    assert(reply->peer_n <= TLS_PEER_MOST && reply->facts_n <= TLS_FACTS_MOST);
     assert(step != TLS_MORE || reply->used == in.n);
     return step;
 }

@@ -215,6 +215,8 @@ static const char *deliver_reply(struct keeper_link *keeper, struct tls_part *pa
     reply.out_most = reply.out_n;
     reply.peer = (uint8_t *)part->peer.p;
     reply.peer_n = part->peer.n;
+    reply.facts = (uint8_t *)part->facts.p;
+    reply.facts_n = part->facts.n;
     memcpy(reply.text, part->text, sizeof(reply.text));
     tls_link_reply(&keeper->base, place, part->step, &reply);
     explicit_bzero(&reply.session, sizeof(reply.session));

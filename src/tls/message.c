@@ -17,13 +17,13 @@ struct request_wire {
 
 struct part_wire {
     uint32_t number, more, step, used;
-    uint32_t out_n, session_n, peer_n, text_n;
+    uint32_t out_n, session_n, peer_n, facts_n, text_n;
 };
 
 _Static_assert(sizeof(struct request_wire) + TLS_FEED_MOST == TLS_REQUEST_MOST, "header");
-_Static_assert(
-    sizeof(struct part_wire) + TLS_PART_MOST + sizeof(struct tls_session) + TLS_PEER_MOST ==
-        TLS_PART_SIZE_MOST,
+_Static_assert(sizeof(struct part_wire) + TLS_PART_MOST + sizeof(struct tls_session) +
+                       TLS_PEER_MOST + TLS_FACTS_MOST ==
+                   TLS_PART_SIZE_MOST,
     "header");
 _Static_assert(TLS_HANDSHAKES_MOST <= 1u << TLS_PLACE_BITS, "places");
 
@@ -170,6 +170,7 @@ size_t tls_message_write_part(
     assert(is_handshake_number(number) && step <= TLS_FAILED);
     assert(from <= reply->out_n && reply->out_n <= TLS_FLIGHT_MOST);
     assert(reply->used <= TLS_FEED_MOST && reply->peer_n <= TLS_PEER_MOST);
+    assert(reply->facts_n <= TLS_FACTS_MOST);
     wire.more = left > TLS_PART_MOST;
     wire.out_n = wire.more ? TLS_PART_MOST : (uint32_t)left;
     if (wire.out_n > 0)
@@ -191,6 +192,10 @@ size_t tls_message_write_part(
         if (wire.peer_n > 0)
             memcpy(p + n, reply->peer, wire.peer_n);
         n += wire.peer_n;
+        wire.facts_n = (uint32_t)reply->facts_n;
+        if (wire.facts_n > 0)
+            memcpy(p + n, reply->facts, wire.facts_n);
+        n += wire.facts_n;
     } else if (wire.step == TLS_FAILED) {
         wire.text_n = (uint32_t)copy_failure(p + n, reply->text);
         n += wire.text_n;
@@ -211,9 +216,10 @@ static bool check_part(const struct part_wire *wire, size_t n)
         return false;
     if (wire->session_n != (wire->step == TLS_DONE ? sizeof(struct tls_session) : 0) ||
         wire->peer_n > (wire->step == TLS_DONE ? TLS_PEER_MOST : 0) ||
+        wire->facts_n > (wire->step == TLS_DONE ? TLS_FACTS_MOST : 0) ||
         wire->text_n > (wire->step == TLS_FAILED ? TLS_TEXT - 1 : 0))
         return false;
-    return n == (size_t)wire->out_n + wire->session_n + wire->peer_n + wire->text_n;
+    return n == (size_t)wire->out_n + wire->session_n + wire->peer_n + wire->facts_n + wire->text_n;
 }
 
 int tls_message_read_part(struct tls_part *part, const uint8_t *p, size_t n)
@@ -237,7 +243,8 @@ int tls_message_read_part(struct tls_part *part, const uint8_t *p, size_t n)
     if (wire.step == TLS_DONE) {
         memcpy(&part->session, p, sizeof(part->session));
         part->peer = (fb_bytes) { p + sizeof(part->session), wire.peer_n };
-        return check_session(&part->session) ? 0 : -1;
+        part->facts = (fb_bytes) { part->peer.p + wire.peer_n, wire.facts_n };
+        return check_session(&part->session) && tls_facts_check(part->facts) ? 0 : -1;
     }
     if (!is_failure_text(p, wire.text_n))
         return -1;

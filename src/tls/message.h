@@ -19,7 +19,8 @@
 #define TLS_PART_MOST 16384
 /* The bytes of the longest message of each direction. */
 #define TLS_REQUEST_MOST (32 + TLS_FEED_MOST)
-#define TLS_PART_SIZE_MOST (32 + TLS_PART_MOST + sizeof(struct tls_session) + TLS_PEER_MOST)
+#define TLS_PART_SIZE_MOST                                                                         \
+    (36 + TLS_PART_MOST + sizeof(struct tls_session) + TLS_PEER_MOST + TLS_FACTS_MOST)
 
 enum tls_request_kind {
     TLS_BEGIN = 1, /* a new handshake; of a server with the peer's first bytes */
@@ -43,7 +44,7 @@ struct tls_part {
     uint32_t used;
     fb_bytes out;
     struct tls_session session; /* of TLS_DONE */
-    fb_bytes peer;              /* of TLS_DONE */
+    fb_bytes peer, facts;       /* of TLS_DONE */
     char text[TLS_TEXT];        /* of TLS_FAILED */
 };
 
@@ -55,5 +56,6 @@ int tls_message_read_request(struct tls_request *request, const uint8_t *p, size
  * TLS_PART_SIZE_MOST bytes; the last part holds the end of `out`. Returns the bytes. */
 size_t tls_message_write_part(
     uint32_t number, enum tls_step step, const struct tls_reply *reply, size_t from, uint8_t *p);
-/* Reads a part; `out` and `peer` lie in the message. -1: no part, or a field out of range. */
+/* Reads a part; `out`, `peer` and `facts` lie in the message. -1: no part, or a field out of
+ * range. */
 int tls_message_read_part(struct tls_part *part, const uint8_t *p, size_t n);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "tls/facts.h"
 #include "tls/suite.h"
 
 /* A file of the configuration. Only its index crosses between processes, never its name. */
@@ -56,6 +57,7 @@ struct tls_profile {
     unsigned ticket_key_n;            /* 0: keys are made, and change */
     uint32_t session_timeout;         /* seconds */
     uint64_t handshake_timeout;       /* ms */
+    uint32_t facts;                   /* wanted texts about handshakes, TLS_FACT() of each */
 };
 
 #define TLS_VERSION_1_2 1

@@ -10,6 +10,8 @@
 static const char *const names[] = { "ssl_protocol", "ssl_cipher", "ssl_curve",
     "ssl_session_reused", "ssl_server_name", "ssl_alpn_protocol", "ssl_session_id",
     "ssl_client_verify" };
+static const char *const texts[] = { "ssl_client_s_dn", "ssl_client_v_remain", "ssl_ciphers",
+    "ssl_client_raw_cert", "ssl_client_cert", "ssl_client_escaped_cert" };
 
 static struct tls_test {
     struct fixture *fixture;
@@ -18,6 +20,9 @@ static struct tls_test {
     struct variable *used[countof(names)];
     struct phase_handler before, handshake, after;
     const struct tls_session *session; /* NULL: the handshake fails */
+    fb_bytes facts, peer;
+    struct variable *used_texts[countof(texts)];
+    char text_values[countof(texts)][512];
     bool passes;
     unsigned logged;
     char early[countof(names)][80], values[countof(names)][80]; /* "-": missing */
@@ -46,7 +51,13 @@ static unsigned shake_hands(struct fb_conn *conn, const void *arg)
     (void)arg;
     if (test.session == NULL)
         return STATUS_INTERNAL;
-    session_tls_set(conn, test.session);
+    session_tls_set(conn, &(struct tls_reply) {
+                              .session = *test.session,
+                              .facts = (uint8_t *)(uintptr_t)test.facts.p,
+                              .facts_n = test.facts.n,
+                              .peer = (uint8_t *)(uintptr_t)test.peer.p,
+                              .peer_n = test.peer.n,
+                          });
     if (test.passes && conn->session != NULL)
         session_record_reset(conn->session); /* as on the way to another server */
     return 0;
@@ -57,6 +68,13 @@ static unsigned note_log(struct fb_conn *conn, const void *arg)
     (void)arg;
     test.logged++;
     note_values(conn, test.values);
+    for (size_t i = 0; i < countof(texts); i++) {
+        const struct value *value = variable_value(conn, test.used_texts[i]);
+
+        snprintf(test.text_values[i], sizeof(test.text_values[i]), "%.*s",
+            value->state == VALUE_MISSING ? 1 : (int)value->n,
+            value->state == VALUE_MISSING ? "-" : value->p);
+    }
     return 0;
 }
 
@@ -75,6 +93,10 @@ static void begin(void)
         ck_assert_ptr_nonnull(test.used[i]->get);
         variables_use(&test.variables, test.used[i], NULL);
     }
+    for (size_t i = 0; i < countof(texts); i++) {
+        test.used_texts[i] = variables_add(&test.variables, test.arena, texts[i], strlen(texts[i]));
+        variables_use(&test.variables, test.used_texts[i], NULL);
+    }
     test.handshake = (struct phase_handler) { .phase = PHASE_ACCESS, .run = shake_hands };
     test.before =
         (struct phase_handler) { &test.handshake, .phase = PHASE_PREACCESS, .run = note_early };
@@ -83,7 +105,7 @@ static void begin(void)
     scripted = &test.fixture->server;
     scripted->script.data = scripted_echo;
     scripted->binding.ssl = true;
-    scripted->server.keeps_tls = true;
+    scripted->server.keeps_tls = scripted->server.keeps_certificate = true;
     scripted->server.variables = &test.variables;
     scripted->server.before = &test.before;
     scripted->server.after = &test.after;
@@ -216,6 +238,51 @@ START_TEST(a_failed_verification_has_a_reason)
 }
 END_TEST
 
+/* The days are of the simulated clock. */
+START_TEST(texts_of_a_certificate)
+{
+    static const struct tls_session session = { .version = TLS_1_3 };
+    static uint8_t block[TLS_FACTS_MOST], der[50] = { 0xff, 0xef, 0xbe };
+    char seconds[32];
+    size_t n;
+
+    begin();
+    for (int days = -1; days < 3; days++) {
+        snprintf(seconds, sizeof(seconds), "%lld",
+            (long long)test.fixture->loop->clock.wall_ms / 1000 + days * 86400 + 100);
+        n = tls_facts_put(block, 0, TLS_FACT_SUBJECT, "CN=a", 4);
+        n = tls_facts_put(block, n, TLS_FACT_EXPIRY, seconds, strlen(seconds));
+        test.facts = (fb_bytes) { block, n };
+        test.peer = (fb_bytes) { der, sizeof(der) };
+        serve(&session);
+        snprintf(seconds, sizeof(seconds), "%d", days > 0 ? days : 0);
+        ck_assert_str_eq(test.text_values[0], "CN=a");
+        ck_assert_str_eq(test.text_values[1], seconds);
+        ck_assert_str_eq(test.text_values[2], "-");
+    }
+    ck_assert_str_eq(test.text_values[3],
+        "-----BEGIN CERTIFICATE-----\n"
+        "/+++AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\nAAA=\n"
+        "-----END CERTIFICATE-----\n");
+    ck_assert_str_eq(test.text_values[4],
+        "-----BEGIN CERTIFICATE-----\n"
+        "\t/+++AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n\tAAA=\n"
+        "\t-----END CERTIFICATE-----");
+    ck_assert_str_eq(test.text_values[5],
+        "-----BEGIN%20CERTIFICATE-----%0A"
+        "%2F%2B%2B%2BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA%0AAAA%3D%0A"
+        "-----END%20CERTIFICATE-----%0A");
+    test.peer.n = 48; /* whole lines */
+    serve(&session);
+    ck_assert_ptr_nonnull(strstr(test.text_values[3], "AAAA\n-----END"));
+    test.facts.n = test.peer.n = 0;
+    serve(&session);
+    for (size_t i = 0; i < countof(texts); i++)
+        ck_assert_str_eq(test.text_values[i], "-");
+    end();
+}
+END_TEST
+
 START_TEST(without_a_handshake_there_is_nothing)
 {
     static const struct tls_session session = { .version = TLS_1_3, .suite = 0x1301 };
@@ -263,6 +330,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, texts_of_any_length_are_kept);
     tcase_add_test(tcase, groups_have_names_or_numbers);
     tcase_add_test(tcase, a_failed_verification_has_a_reason);
+    tcase_add_test(tcase, texts_of_a_certificate);
     tcase_add_test(tcase, without_a_handshake_there_is_nothing);
     tcase_add_test(tcase, without_memory_the_session_ends);
 }

@@ -38,6 +38,8 @@ static void compare_part(const struct tls_part *part, size_t n)
         .session = part->session,
         .peer = (uint8_t *)part->peer.p,
         .peer_n = part->peer.n,
+        .facts = (uint8_t *)part->facts.p,
+        .facts_n = part->facts.n,
     };
     struct tls_part other;
 
@@ -52,6 +54,7 @@ static void compare_part(const struct tls_part *part, size_t n)
         "fields stay");
     require(memcmp(&other.session.in, &part->session.in, offsetof(struct tls_keys, iv)) == 0,
         "keys stay");
+    require(other.facts.n == part->facts.n && tls_facts_check(other.facts), "facts stay");
     require(strcmp(other.text, part->text) == 0, "a text stays");
 }
 
@@ -66,8 +69,10 @@ static void read_part(const uint8_t *p, size_t n)
     require(part.step <= TLS_FAILED && part.used <= TLS_FEED_MOST, "fields are in range");
     require(part.out.n <= TLS_PART_MOST && part.peer.n <= TLS_PEER_MOST, "bytes have a limit");
     require(part.out.p >= p && part.out.p + part.out.n <= p + n, "bytes lie in the message");
-    require(part.peer.n == 0 || (part.peer.p >= p && part.peer.p + part.peer.n == p + n),
-        "a certificate lies in the message");
+    require(
+        part.step != TLS_DONE || (part.peer.p >= p && part.peer.p + part.peer.n == part.facts.p &&
+                                     part.facts.p + part.facts.n == p + n),
+        "a certificate and facts lie in the message");
     require(memchr(part.text, '\0', sizeof(part.text)) != NULL, "a text has an end");
     require(part.step != TLS_DONE || part.session.session_id_n <= 32, "an identifier has a limit");
     compare_part(&part, n);

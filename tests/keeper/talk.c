@@ -129,6 +129,7 @@ void talk_begin(struct talk *talk, struct talk_server *server, SSL_CTX *client)
             .out = malloc(TLS_FLIGHT_MOST),
             .out_most = TLS_FLIGHT_MOST,
             .peer = malloc(TLS_PEER_MOST),
+            .facts = malloc(TLS_FACTS_MOST),
         },
     };
     ck_assert_ptr_nonnull(talk->handshake);
@@ -237,6 +238,7 @@ void talk_end(struct talk *talk)
     SSL_free(talk->client);
     free(talk->reply.out);
     free(talk->reply.peer);
+    free(talk->reply.facts);
 }
 
 void talk_through(struct talk *talk, struct talk_server *server, SSL_CTX *client)

@@ -186,6 +186,101 @@ START_TEST(a_resumed_session_has_its_certificate)
 }
 END_TEST
 
+/* The text that the engine has made must be this. */
+static void has_fact(const struct talk *talk, enum tls_fact fact, const char *expected)
+{
+    fb_bytes text = tls_facts_find((fb_bytes) { talk->reply.facts, talk->reply.facts_n }, fact);
+
+    ck_assert_msg(text.n == strlen(expected) && memcmp(text.p, expected, text.n) == 0,
+        "fact %d: \"%.*s\" is not \"%s\"", fact, (int)text.n, text.p, expected);
+}
+
+START_TEST(texts_are_nginx_s)
+{
+    struct identity identity = certificates_make("any", IDENTITY_EC, &identities.ca, 0, 7200);
+    X509_NAME *name = X509_get_subject_name(identity.certificate);
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    struct talk_server server;
+    struct talk talk;
+    SSL_CTX *client;
+    char text[64];
+
+    X509_NAME_add_entry_by_txt(
+        name, "O", MBSTRING_UTF8, (const unsigned char *)"A, \"B\" \xc3\xa9", -1, -1, 0);
+    ASN1_INTEGER_set(X509_get_serialNumber(identity.certificate), 0xabcdef);
+    ASN1_TIME_set_string(X509_getm_notBefore(identity.certificate), "20200102030405Z");
+    ASN1_TIME_set_string(X509_getm_notAfter(identity.certificate), "20990102030405Z");
+    ck_assert_int_gt(X509_sign(identity.certificate, identities.ca.key, EVP_sha256()), 0);
+    X509_digest(identity.certificate, EVP_sha1(), digest, NULL);
+    client = client_of(LOOP_VERSION, &identity, NULL);
+    ck_assert_int_eq(SSL_CTX_set1_groups_list(client, "P-256:X448"), 1);
+    ck_assert_int_eq(SSL_CTX_set1_sigalgs_list(client, "ECDSA+SHA256:RSA-PSS+SHA384"), 1);
+    ck_assert_int_eq(SSL_CTX_set_ciphersuites(client, "TLS_AES_256_GCM_SHA384"), 1);
+    ck_assert_int_eq(SSL_CTX_set_cipher_list(client, "ECDHE-ECDSA-AES128-GCM-SHA256"), 1);
+    open_verifying(&server, TLS_VERIFY_ON);
+    server.profile.facts = TLS_FACT_PEER - 1;
+    talk_start(&server);
+    talk_begin(&talk, &server, client);
+    talk_run(&talk);
+    ck_assert_int_eq(talk.step, TLS_DONE);
+    ck_assert(tls_facts_check((fb_bytes) { talk.reply.facts, talk.reply.facts_n }));
+    has_fact(&talk, TLS_FACT_SUBJECT, "O=A\\, \\\"B\\\" \\C3\\A9,CN=any");
+    has_fact(&talk, TLS_FACT_ISSUER, "CN=test CA");
+    has_fact(&talk, TLS_FACT_COMMON_NAME, "any");
+    has_fact(&talk, TLS_FACT_SERIAL, "ABCDEF");
+    for (int i = 0; i < 20; i++)
+        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+    has_fact(&talk, TLS_FACT_FINGERPRINT, text);
+    has_fact(&talk, TLS_FACT_NOT_BEFORE, "Jan  2 03:04:05 2020 GMT");
+    has_fact(&talk, TLS_FACT_NOT_AFTER, "Jan  2 03:04:05 2099 GMT");
+    has_fact(&talk, TLS_FACT_EXPIRY, "4071006245");
+    has_fact(&talk, TLS_FACT_OWN_KEY, "EC256");
+    has_fact(&talk, TLS_FACT_OWN_ALGORITHM, "ecdsa-with-SHA256");
+    has_fact(&talk, TLS_FACT_SIGNATURE, "ecdsa_secp256r1_sha256");
+    has_fact(&talk, TLS_FACT_PEER_SIGNATURE, "ecdsa_secp256r1_sha256");
+    has_fact(&talk, TLS_FACT_CURVES, "prime256v1:X448");
+    has_fact(&talk, TLS_FACT_SIGNATURES, "ecdsa_secp256r1_sha256:rsa_pss_rsae_sha384");
+    has_fact(&talk, TLS_FACT_CIPHERS,
+        LOOP_VERSION == TLS1_3_VERSION
+            ? "TLS_AES_256_GCM_SHA384:TLS_EMPTY_RENEGOTIATION_INFO_SCSV"
+            : "ECDHE-ECDSA-AES128-GCM-SHA256:TLS_EMPTY_RENEGOTIATION_INFO_SCSV");
+    talk_end(&talk);
+    talk_close(&server);
+    SSL_CTX_free(client);
+    certificates_free(&identity);
+}
+END_TEST
+
+/* A client without a certificate has its offers alone, and an unwanted text is not made. */
+START_TEST(wanted_texts_alone_are_made)
+{
+    SSL_CTX *client = client_of(LOOP_VERSION, NULL, NULL);
+    struct talk_server server;
+    struct talk talk;
+
+    open_verifying(&server, TLS_VERIFY_OPTIONAL);
+    server.profile.facts = TLS_FACT(TLS_FACT_SUBJECT) | TLS_FACT(TLS_FACT_EXPIRY) |
+                           TLS_FACT(TLS_FACT_PEER_SIGNATURE) | TLS_FACT_PEER;
+    talk_start(&server);
+    talk_begin(&talk, &server, client);
+    talk_run(&talk);
+    ck_assert_int_eq(talk.step, TLS_DONE);
+    ck_assert_uint_eq(talk.reply.facts_n, 0);
+    talk_end(&talk);
+    SSL_CTX_free(client);
+    client = client_of(LOOP_VERSION, &identities.rsa, NULL);
+    talk_begin(&talk, &server, client);
+    talk_run(&talk);
+    ck_assert_int_eq(talk.step, TLS_DONE);
+    has_fact(&talk, TLS_FACT_SUBJECT, "CN=rsa.example");
+    has_fact(&talk, TLS_FACT_PEER_SIGNATURE, "rsa_pss_rsae_sha256");
+    has_fact(&talk, TLS_FACT_SERIAL, "");
+    talk_end(&talk);
+    SSL_CTX_free(client);
+    talk_close(&server);
+}
+END_TEST
+
 START_TEST(a_long_certificate_is_left_out)
 {
     struct identity identity = certificates_make("long", IDENTITY_EC, NULL, 0, 7200);
@@ -234,6 +329,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_depth_is_limited, 0, 4);
     tcase_add_loop_test(tcase, trusted_certificates_are_not_told, 0, 2);
     tcase_add_loop_test(tcase, a_resumed_session_has_its_certificate, 0, 2);
+    tcase_add_loop_test(tcase, texts_are_nginx_s, 0, 2);
+    tcase_add_loop_test(tcase, wanted_texts_alone_are_made, 0, 2);
     tcase_add_loop_test(tcase, a_long_certificate_is_left_out, 0, 2);
     tcase_add_test(tcase, bad_files_of_trust);
 }

@@ -95,10 +95,9 @@ START_TEST(an_unknown_variable_may_be_nginx_s)
         "unknown \"remote_adr\" variable, did you mean \"remote_addr\"?");
     refuse("map $proxy_protocol_tlv_0_eb $m { } server { listen 1; set $a $m; }",
         "$proxy_protocol_tlv_0_eb", "unknown \"proxy_protocol_tlv_0_eb\" variable");
-    refuse("map $ssl_curves $m { } server { listen 1; set $a $m; }", "$ssl_curves",
-        "\"ssl_curves\" variable of nginx is not supported: this version does not keep what a "
-        "client "
-        "offers");
+    refuse("map $ssl_ech_status $m { } server { listen 1; set $a $m; }", "$ssl_ech_status",
+        "\"ssl_ech_status\" variable of nginx is not supported: this version has no Encrypted "
+        "Client Hello");
     refuse("map $Geoip_org $m { } server { listen 1; set $a $m; }", "$Geoip_org",
         "\"geoip_org\" variable of nginx is not supported");
     refuse("map $upstream_nothing $m { } server { listen 1; set $a $m; }", "$upstream_nothing",

@@ -7,7 +7,7 @@
 
 #define NUMBER (7u << TLS_PLACE_BITS | 999)
 
-static uint8_t message[TLS_PART_SIZE_MOST + 1], flight[TLS_FLIGHT_MOST];
+static uint8_t message[TLS_PART_SIZE_MOST + 1], flight[TLS_FLIGHT_MOST], facts[TLS_FACTS_MOST];
 
 static void put_word(size_t index, uint32_t value)
 {
@@ -32,7 +32,17 @@ enum {
     REQUEST_NAME,
     REQUEST_UNUSED
 };
-enum { PART_NUMBER, PART_MORE, PART_STEP, PART_USED, PART_OUT, PART_SESSION, PART_PEER, PART_TEXT };
+enum {
+    PART_NUMBER,
+    PART_MORE,
+    PART_STEP,
+    PART_USED,
+    PART_OUT,
+    PART_SESSION,
+    PART_PEER,
+    PART_FACTS,
+    PART_TEXT
+};
 
 /* Starts of a server and a client. */
 static const struct tls_start serving = { .profile = 12345 };
@@ -199,6 +209,9 @@ static struct tls_reply reply_of(size_t out_n)
     memcpy(session->name, "a.eu", 4);
     reply.peer = (uint8_t *)"certificate";
     reply.peer_n = 11;
+    reply.facts = facts;
+    reply.facts_n = tls_facts_put(facts, 0, TLS_FACT_SUBJECT, "CN=a", 4);
+    reply.facts_n = tls_facts_put(facts, reply.facts_n, TLS_FACT_SERIAL, "0A", 2);
     strcpy(reply.text, "it\nfailed");
     return reply;
 }
@@ -222,6 +235,8 @@ START_TEST(a_reply_comes_back_as_written)
     if (step != TLS_DONE)
         return;
     ck_assert_mem_eq(part.peer.p, "certificate", 11);
+    ck_assert_uint_eq(part.facts.n, reply.facts_n);
+    ck_assert_uint_eq(tls_facts_find(part.facts, TLS_FACT_SERIAL).n, 2);
     ck_assert_uint_eq(part.session.version, TLS_1_2);
     ck_assert_uint_eq(part.session.suite, 0xc02b);
     ck_assert_uint_eq(part.session.group, 29);
@@ -330,6 +345,8 @@ START_TEST(a_part_out_of_range_is_refused)
         { TLS_DONE, PART_SESSION, 0 },
         { TLS_DONE, PART_PEER, TLS_PEER_MOST + 1 },
         { TLS_DONE, PART_PEER, UINT32_MAX },
+        { TLS_DONE, PART_FACTS, TLS_FACTS_MOST + 1 },
+        { TLS_DONE, PART_FACTS, UINT32_MAX },
         { TLS_FAILED, PART_TEXT, TLS_TEXT },
     };
     struct tls_reply reply = reply_of(10);
@@ -341,7 +358,7 @@ START_TEST(a_part_out_of_range_is_refused)
     ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
 }
 END_TEST
-#define PART_CASES 14
+#define PART_CASES 16
 
 /* Changes a field of the session that lies in the message. */
 START_TEST(a_session_out_of_range_is_refused)
@@ -351,7 +368,7 @@ START_TEST(a_session_out_of_range_is_refused)
     struct tls_session session;
     struct tls_part part;
 
-    memcpy(&session, message + 32 + 10, sizeof(session));
+    memcpy(&session, message + 36 + 10, sizeof(session));
     switch (_i) {
     case 0:
         session.version = 0x0302;
@@ -371,8 +388,51 @@ START_TEST(a_session_out_of_range_is_refused)
     default:
         session.name[1] = '\0';
     }
-    memcpy(message + 32 + 10, &session, sizeof(session));
+    memcpy(message + 36 + 10, &session, sizeof(session));
     ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
+}
+END_TEST
+
+/* Changes a byte of the facts: another fact, a longer text, a control character. */
+START_TEST(facts_out_of_range_are_refused)
+{
+    static const struct {
+        size_t at;
+        uint8_t byte;
+    } cases[] = { { 0, TLS_FACTS }, { 0, TLS_FACT_SERIAL }, { 1, 1 }, { 2, 5 }, { 2, 0 },
+        { 4, '\n' }, { 7, TLS_FACT_SUBJECT } };
+    struct tls_reply reply = reply_of(10);
+    size_t n = tls_message_write_part(NUMBER, TLS_DONE, &reply, 0, message);
+    struct tls_part part;
+
+    ck_assert_int_eq(tls_message_read_part(&part, message, n), 0);
+    message[n - reply.facts_n + cases[_i].at] = cases[_i].byte;
+    ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
+}
+END_TEST
+#define FACT_CASES 7
+
+START_TEST(facts_that_do_not_fit_are_left_out)
+{
+    static char text[TLS_FACTS_MOST];
+    size_t n = 0;
+
+    memset(text, 'x', sizeof(text));
+    ck_assert_uint_eq(tls_facts_put(facts, 0, TLS_FACT_CIPHERS, text, sizeof(text)), 0);
+    ck_assert_uint_eq(tls_facts_put(facts, 0, TLS_FACT_CIPHERS, text, sizeof(text) - 2), 0);
+    ck_assert_uint_eq(tls_facts_put(facts, 0, TLS_FACT_CIPHERS, text, 0), 0);
+    ck_assert_uint_eq(tls_facts_put(facts, 0, TLS_FACT_SUBJECT, "a\nb", 3), 0);
+    n = tls_facts_put(facts, n, TLS_FACT_SUBJECT, "CN=\xc3\xa9", 5);
+    ck_assert_uint_eq(n, 8);
+    ck_assert_uint_eq(tls_facts_put(facts, n, TLS_FACT_CIPHERS, text, sizeof(text) - n - 2), n);
+    n = tls_facts_put(facts, n, TLS_FACT_CIPHERS, text, sizeof(text) - n - 3);
+    ck_assert_uint_eq(n, TLS_FACTS_MOST);
+    ck_assert_uint_eq(tls_facts_put(facts, n, TLS_FACT_CURVES, "X25519", 6), n);
+    ck_assert(tls_facts_check((fb_bytes) { facts, n }));
+    ck_assert(!tls_facts_check((fb_bytes) { facts, n - 1 }));
+    ck_assert(tls_facts_check((fb_bytes) { facts, 0 }));
+    ck_assert_mem_eq(tls_facts_find((fb_bytes) { facts, n }, TLS_FACT_SUBJECT).p, "CN=", 3);
+    ck_assert_uint_eq(tls_facts_find((fb_bytes) { facts, n }, TLS_FACT_CURVES).n, 0);
 }
 END_TEST
 
@@ -388,9 +448,9 @@ START_TEST(a_text_without_an_end_or_with_controls_is_refused)
     ck_assert_uint_eq(word_at(PART_TEXT), TLS_TEXT - 1);
     ck_assert_int_eq(tls_message_read_part(&part, message, n), 0);
     ck_assert_uint_eq(strlen(part.text), TLS_TEXT - 1);
-    message[32] = '\n';
+    message[36] = '\n';
     ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
-    message[32] = '\0';
+    message[36] = '\0';
     ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
 }
 END_TEST
@@ -409,6 +469,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_cut_or_longer_part_is_refused, TLS_MORE, TLS_FAILED + 1);
     tcase_add_loop_test(tcase, a_part_out_of_range_is_refused, 0, PART_CASES);
     tcase_add_loop_test(tcase, a_session_out_of_range_is_refused, 0, 6);
+    tcase_add_loop_test(tcase, facts_out_of_range_are_refused, 0, FACT_CASES);
+    tcase_add_test(tcase, facts_that_do_not_fit_are_left_out);
     tcase_add_test(tcase, a_text_without_an_end_or_with_controls_is_refused);
 }
 

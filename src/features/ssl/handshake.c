@@ -216,7 +216,7 @@ static void end_handshake(struct session_handshake *core, const struct tls_reply
 {
     struct fb_conn *conn = core->conn;
 
-    session_tls_set(conn, &reply->session);
+    session_tls_set(conn, reply);
     if (!conn_is_active(conn))
         return;
     if (!accepts_client(conn, &reply->session)) {

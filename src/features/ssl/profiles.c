@@ -158,6 +158,7 @@ static void fill_profile(struct apply *apply, const struct scope *server,
         .ticket_key_n = values->ticket_keys.n,
         .session_timeout = (uint32_t)(values->session_timeout / 1000),
         .handshake_timeout = (uint64_t)values->handshake_timeout,
+        .facts = ((const struct ssl_conf *)feature_conf(apply, FEATURE_SSL))->facts,
     };
     assert(profile->versions != 0);
 }
@@ -221,26 +222,32 @@ static void give_profile(struct apply *apply, struct scope *server)
         conf->common = profile;
 }
 
-/* Whether a variable of the feature is used. */
-static bool uses_variables(struct variables *variables)
+/* Whether a variable of the feature is used; adds the facts that used ones need. */
+static bool uses_variables(struct variables *variables, uint32_t *facts)
 {
     struct variable *variable = NULL;
+    bool any = false;
 
     while ((variable = variables_next(variables, variable)) != NULL)
         for (const struct variable_row *row = variables_ssl; row->name != NULL; row++)
-            if (variable->index != 0 && variable->get == row->get)
-                return true;
-    return false;
+            if (variable->index != 0 && variable->get == row->get) {
+                *facts |= (uint32_t)variable->number;
+                any = true;
+            }
+    return any;
 }
 
 void ssl_make_profiles(struct apply *apply, struct scope *stream)
 {
-    bool keeps = uses_variables(apply->cycle->stream.variables);
+    struct ssl_conf *conf = feature_conf(apply, FEATURE_SSL);
+    bool keeps = uses_variables(apply->cycle->stream.variables, &conf->facts);
     struct scope *server;
     unsigned n = count_profiles(stream);
 
-    STAILQ_FOREACH (server, &stream->servers, link)
-        server->server->keeps_tls = keeps; /* of all: a client may be passed on */
+    STAILQ_FOREACH (server, &stream->servers, link) { /* a client may be passed on */
+        server->server->keeps_tls = keeps;
+        server->server->keeps_certificate = (conf->facts & TLS_FACT_PEER) != 0;
+    }
     if (!apply_is_whole(apply, stream) || n == 0)
         return;
     apply->cycle->tls.list = apply_alloc(apply, n * sizeof(struct tls_profile));

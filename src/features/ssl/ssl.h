@@ -45,9 +45,17 @@ RB_HEAD(ssl_files, ssl_file);
 struct ssl_conf {
     struct ssl_files files;           /* entries of tls_profiles.files, by path */
     const struct tls_profile *common; /* of servers without a directive of TLS; or NULL */
+    uint32_t facts;                   /* texts for variables in use: TLS_FACT() of each */
 };
 
 extern const struct variable_row variables_ssl[];
+
+/* Forms of a certificate as PEM. */
+enum ssl_pem { SSL_PEM_RAW, SSL_PEM_INDENTED, SSL_PEM_ESCAPED };
+
+/* certificate.c: Sets the value to the bytes of a certificate as PEM; -1 without memory. */
+int ssl_certificate_value(
+    struct fb_conn *conn, struct value *value, fb_bytes der, enum ssl_pem form);
 
 /* Makes the profiles of all servers with a certificate. */
 void ssl_make_profiles(struct apply *apply, struct scope *stream);

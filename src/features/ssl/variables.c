@@ -2,9 +2,11 @@
 /* The variables of a client's TLS, of what the session keeps of the handshake.
  *
  * Responsible for nginx's forms: a fact that the handshake lacks is a missing value. A client whose
- * handshake is not finished has no value yet. */
+ * handshake is not finished has no value yet. The low half of a variable's
+ * number is the set of texts that the engine has to make (tls/facts.h). */
 #include "features/ssl/ssl.h"
 
+#include "base/number.h"
 #include "session/conn.h"
 #include "session/tls.h"
 #include "text/variable.h"
@@ -12,6 +14,9 @@
 
 #include <assert.h>
 #include <string.h>
+
+/* The number of a variable with the certificate of the client. */
+#define CERTIFICATE(form) (TLS_FACT_PEER | (uint64_t)(form) << 32)
 
 /* Returns the facts of the session; NULL, with the value set: there are none, or none yet. */
 static const struct session_tls_info *find_info(struct fb_conn *conn, struct value *value)
@@ -152,14 +157,71 @@ static int get_verify(struct fb_conn *conn, const struct variable *variable, str
     return value_printf(conn, value, "FAILED:%s", text);
 }
 
+/* A text of the engine's, the only one that the variable needs. */
+static int get_fact(struct fb_conn *conn, const struct variable *variable, struct value *value)
+{
+    const struct session_tls_info *info = find_info(conn, value);
+
+    if (info != NULL)
+        set_bytes(value,
+            session_tls_fact(info, (enum tls_fact)__builtin_ctz((unsigned)variable->number)));
+    return 0;
+}
+
+static int get_certificate(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
+{
+    const struct session_tls_info *info = find_info(conn, value);
+
+    return info != NULL ? ssl_certificate_value(conn, value, session_tls_peer(info),
+                              (enum ssl_pem)(variable->number >> 32))
+                        : 0;
+}
+
+/* The days that are left to the certificate of the client. */
+static int get_days(struct fb_conn *conn, const struct variable *variable, struct value *value)
+{
+    const struct session_tls_info *info = find_info(conn, value);
+    fb_bytes end = { NULL, 0 };
+    int64_t seconds = 0, left;
+    char text[24];
+
+    (void)variable;
+    if (info != NULL)
+        end = session_tls_fact(info, TLS_FACT_EXPIRY);
+    if (end.n == 0 || end.n >= sizeof(text))
+        return 0;
+    memcpy(text, end.p, end.n);
+    text[end.n] = '\0';
+    if (number_parse(text, INT64_MIN / 2, INT64_MAX / 2, &seconds) != NUMBER_OK)
+        return 0;
+    left = seconds - conn->net->loop.clock.wall_ms / 1000;
+    return value_printf(conn, value, "%lld", left > 0 ? (long long)left / 86400 : 0);
+}
+
 const struct variable_row variables_ssl[] = {
     { "ssl_alpn_protocol", .get = get_alpn },
     { "ssl_cipher", .get = get_cipher },
+    { "ssl_ciphers", .get = get_fact, .number = TLS_FACT(TLS_FACT_CIPHERS) },
+    { "ssl_client_cert", .get = get_certificate, .number = CERTIFICATE(SSL_PEM_INDENTED) },
+    { "ssl_client_escaped_cert", .get = get_certificate, .number = CERTIFICATE(SSL_PEM_ESCAPED) },
+    { "ssl_client_fingerprint", .get = get_fact, .number = TLS_FACT(TLS_FACT_FINGERPRINT) },
+    { "ssl_client_i_dn", .get = get_fact, .number = TLS_FACT(TLS_FACT_ISSUER) },
+    { "ssl_client_raw_cert", .get = get_certificate, .number = CERTIFICATE(SSL_PEM_RAW) },
+    { "ssl_client_s_dn", .get = get_fact, .number = TLS_FACT(TLS_FACT_SUBJECT) },
+    { "ssl_client_serial", .get = get_fact, .number = TLS_FACT(TLS_FACT_SERIAL) },
+    { "ssl_client_sigalg", .get = get_fact, .number = TLS_FACT(TLS_FACT_PEER_SIGNATURE) },
+    { "ssl_client_v_end", .get = get_fact, .number = TLS_FACT(TLS_FACT_NOT_AFTER) },
+    { "ssl_client_v_remain", .get = get_days, .number = TLS_FACT(TLS_FACT_EXPIRY) },
+    { "ssl_client_v_start", .get = get_fact, .number = TLS_FACT(TLS_FACT_NOT_BEFORE) },
     { "ssl_client_verify", .get = get_verify },
     { "ssl_curve", .get = get_curve },
+    { "ssl_curves", .get = get_fact, .number = TLS_FACT(TLS_FACT_CURVES) },
     { "ssl_protocol", .get = get_version },
     { "ssl_server_name", .get = get_name },
     { "ssl_session_id", .get = get_session_id },
     { "ssl_session_reused", .get = get_reused },
+    { "ssl_sigalg", .get = get_fact, .number = TLS_FACT(TLS_FACT_SIGNATURE) },
+    { "ssl_sigalgs", .get = get_fact, .number = TLS_FACT(TLS_FACT_SIGNATURES) },
     { .name = NULL },
 };
