@@ -99,6 +99,30 @@ static bool watch_path(int fd, const char *path)
     return all;
 }
 
+/* Whether a path is that of a file, and no link, in the directory of another path, whose watch is
+ * enough: of thousands of files in a directory each costs one call. */
+static bool is_watched_beside(const char *path, const char *other)
+{
+    const char *name = strrchr(path, '/');
+    size_t n = name != NULL ? (size_t)(name - path) + 1 : 0;
+    struct stat status;
+
+    return n > 0 && strncmp(path, other, n) == 0 && strchr(other + n, '/') == NULL &&
+           lstat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Watches the directories of all files; false: not all can be watched. */
+static bool watch_paths(const struct tls_file_watch *watch)
+{
+    const struct tls_file *files = watch->profiles->files;
+    bool all = watch->fd != -1;
+
+    for (uint32_t i = 0; watch->fd != -1 && i < watch->profiles->file_n; i++)
+        if (i == 0 || !is_watched_beside(files[i].path, files[i - 1].path))
+            all = watch_path(watch->fd, files[i].path) && all;
+    return all;
+}
+
 /* Returns a checksum of what tells a file from another, and from itself before a change. */
 static uint32_t sum_file(uint32_t sum, const char *path)
 {
@@ -125,10 +149,8 @@ static bool look_at_files(struct tls_file_watch *watch)
 {
     const struct tls_profiles *profiles = watch->profiles;
     uint32_t sum = 0;
-    bool all = watch->fd != -1, changed;
+    bool all = watch_paths(watch), changed;
 
-    for (uint32_t i = 0; watch->fd != -1 && i < profiles->file_n; i++)
-        all = watch_path(watch->fd, profiles->files[i].path) && all;
     for (uint32_t i = 0; i < profiles->file_n; i++)
         sum = sum_file(sum, profiles->files[i].path);
     changed = watch->begun && sum != watch->seen;
