@@ -9,6 +9,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
+#include "daemon/tls_client.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -39,10 +40,11 @@ struct life {
     const struct hostile_plan *plan;
     struct daemon *daemon;
     unsigned seed;
-    bool stays; /* the attacker lives until the reload */
+    bool stays;   /* the attacker lives until the reload */
+    bool has_tls; /* workers have keepers */
     struct session sessions[WORKERS];
-    unsigned victim; /* index of the attacker's session */
-    pid_t workers[WORKERS];
+    unsigned victim;            /* index of the attacker's session */
+    pid_t workers[2 * WORKERS]; /* and their keepers, after the reload */
 };
 
 static void begin_step(const struct life *life, const char *step)
@@ -185,7 +187,9 @@ static void start_daemon(struct life *life)
     unsigned way = life->seed % 3;
 
     begin_step(life, "start");
-    life->daemon = daemon_create(2);
+    life->daemon = daemon_create(3);
+    if (life->has_tls)
+        tls_client_make_files(life->daemon);
     daemon_expects(life->daemon, "[alert]");
     daemon_expects(life->daemon, "[crit]");
     daemon_expects(life->daemon, "ssertion"); /* the attacker's own */
@@ -197,9 +201,10 @@ static void start_daemon(struct life *life)
         "stream { server { listen 127.0.0.1:$0 %s; attacker; }\n"
         "upstream u { zone u 64k; %s server 127.0.0.1:$0 max_conns=20 fail_timeout=100ms;\n"
         "server [::ffff:127.0.0.1]:$0 weight=5 max_fails=0; }\n"
-        "server { listen 127.0.0.1:$1 %s; proxy_pass u; health_check interval=100ms; } }\n",
+        "server { listen 127.0.0.1:$1 %s; proxy_pass u; health_check interval=100ms; } %s}\n",
         WORKERS, SHUTDOWN_MS, life->seed % 4 == 3 ? "sandbox strict;" : "", ways[way][0],
-        ways[way][1], balancers[life->seed % countof(balancers)], ways[way][1]);
+        ways[way][1], balancers[life->seed % countof(balancers)], ways[way][1],
+        life->has_tls ? TLS_CLIENT_SERVER("$2") : "");
     daemon_start(life->daemon);
     for (unsigned i = 0; i < WORKERS; i++)
         life->sessions[i].fd = -1;
@@ -290,6 +295,22 @@ static void check_proxied_client(struct life *life, const char *step)
     close(session.fd);
 }
 
+/* A client shakes hands, though not with the keeper of the attacker. */
+static void check_tls_client(struct life *life, const char *step)
+{
+    struct tls_client client;
+    int64_t until = now_ms() + life->plan->serve_ms + TRY_MS;
+
+    if (!life->has_tls)
+        return;
+    begin_step(life, step);
+    while (!tls_client_begin(&client, life->daemon->ports[2]))
+        if (now_ms() > until)
+            abreast_fail("no client has TLS within %u ms", life->plan->serve_ms);
+    tls_client_echo(&client, "by TLS");
+    tls_client_end(&client);
+}
+
 static struct json_value ask_master(struct life *life, const char *command)
 {
     struct json_value answer = control_ask(life->daemon, command);
@@ -311,9 +332,11 @@ static void check_status(struct life *life)
 
 static bool is_whole(struct life *life)
 {
+    unsigned n = life->has_tls ? 2 * WORKERS : WORKERS;
+
     return control_count(control_ask(life->daemon, "status"), "generations") == 1 &&
-           proc_children(life->daemon->pid, life->workers, WORKERS) == WORKERS &&
-           proc_child_n(life->daemon->pid) == WORKERS;
+           proc_children(life->daemon->pid, life->workers, n) == n &&
+           proc_child_n(life->daemon->pid) == n;
 }
 
 static void reload(struct life *life)
@@ -400,7 +423,7 @@ static void check_numbers(struct life *life)
         pause_briefly();
     }
     for (unsigned i = 0; i < WORKERS; i++)
-        if (!proc_has(life->workers, WORKERS, life->sessions[i].worker))
+        if (!proc_has(life->workers, 2 * WORKERS, life->sessions[i].worker))
             abreast_fail("worker %d has been replaced", (int)life->sessions[i].worker);
 }
 
@@ -436,6 +459,7 @@ static void live_once(struct life *life)
     pid_t attacker;
 
     life->stays = life->seed % 5 == 4;
+    life->has_tls = HAVE_OPENSSL && life->seed / 4 % 2 == 0;
     start_daemon(life);
     attack(life);
     attacker = life->sessions[life->victim].worker;
@@ -445,6 +469,8 @@ static void live_once(struct life *life)
         check_new_client(life);
     if (!life->stays)
         check_proxied_client(life, "a proxied client");
+    if (!life->stays)
+        check_tls_client(life, "a client with TLS");
     check_others(life, "the others after the status");
     reload(life);
     begin_step(life, "clients after the reload");
@@ -453,6 +479,7 @@ static void live_once(struct life *life)
     check_metric(life);
     check_messages(life);
     check_numbers(life);
+    check_tls_client(life, "a client with TLS after the reload");
     end_daemon(life, attacker);
 }
 
