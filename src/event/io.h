@@ -51,6 +51,9 @@ struct io_ops {
     struct io_result (*recv)(struct source *source, struct io_span *span);
     /* Sends from the pieces in order; may take fewer bytes than they hold. */
     struct io_result (*send)(struct source *source, const struct iovec *pieces, int n);
+    /* Sends output that no peer waits for: the kernel may keep the bytes for 200 ms, so that they
+     * leave with the next ones. NULL: send() is to be called. */
+    struct io_result (*send_more)(struct source *source, const struct iovec *pieces, int n);
     /* Hands on what send holds: IO_DONE when all has left, IO_AGAIN_WRITE when an event will tell.
      * Called before a half or a connection ends, which a layer then tells its peer with `ends`; and
      * when the socket of a source with `held` has room again. NULL: send holds nothing. */
@@ -93,6 +96,7 @@ struct io_ops {
 extern const struct io_ops io_socket;
 struct io_result io_socket_recv(struct source *source, struct io_span *span);
 struct io_result io_socket_send(struct source *source, const struct iovec *pieces, int count);
+struct io_result io_socket_send_more(struct source *source, const struct iovec *pieces, int count);
 struct io_result io_socket_accept(
     struct source *listener, int *fd, struct sockaddr *address, socklen_t *length);
 bool io_socket_waits(const struct source *listener);
@@ -111,9 +115,9 @@ struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n)
 
 /* The operations of every table. */
 #define IO_SOCKET_COMMON                                                                           \
-    .send = io_socket_send, .waits = io_socket_waits, .connect = io_socket_connect,                \
-    .ended = io_socket_ended, .name = io_socket_name, .shutdown = io_socket_shutdown,              \
-    .close = io_socket_close
+    .send = io_socket_send, .send_more = io_socket_send_more, .waits = io_socket_waits,            \
+    .connect = io_socket_connect, .ended = io_socket_ended, .name = io_socket_name,                \
+    .shutdown = io_socket_shutdown, .close = io_socket_close
 /* The operations with results perhaps known to a mechanism. */
 #define IO_SOCKET_ASKING                                                                           \
     .recv = io_socket_recv, .accept = io_socket_accept, .connected = io_socket_connected

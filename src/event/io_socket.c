@@ -39,13 +39,13 @@ struct io_result io_socket_recv(struct source *source, struct io_span *span)
 
 /* A separate function: a single piece, the usual case, does without the message. */
 static NOINLINE struct io_result send_several(
-    struct source *source, const struct iovec *pieces, int count)
+    struct source *source, const struct iovec *pieces, int count, int flags)
 {
     struct msghdr message = { .msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count };
     ssize_t n;
 
     do
-        n = sendmsg(source->fd, &message, MSG_NOSIGNAL);
+        n = sendmsg(source->fd, &message, flags);
     while (n == -1 && errno == EINTR);
     if (n == -1)
         return io_socket_failed(IO_AGAIN_WRITE);
@@ -62,11 +62,16 @@ struct io_result io_socket_send(struct source *source, const struct iovec *piece
     ssize_t n;
 
     if (count != 1)
-        return send_several(source, pieces, count);
+        return send_several(source, pieces, count, MSG_NOSIGNAL);
     n = send(source->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL);
     if (unlikely(n == -1))
         return not_sent(source, pieces);
     return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
+}
+
+struct io_result io_socket_send_more(struct source *source, const struct iovec *pieces, int count)
+{
+    return send_several(source, pieces, count, MSG_NOSIGNAL | os_send_more);
 }
 
 struct io_result io_socket_accept(

@@ -229,6 +229,12 @@ static struct io_result socket_send(struct source *source, const struct iovec *p
     return RECORDED(s, 's', send_iovecs(s, pieces, n));
 }
 
+static struct io_result socket_send_more(struct source *source, const struct iovec *pieces, int n)
+{
+    sim_endpoint_of(source, "send()")->view.more_sends++;
+    return socket_send(source, pieces, n);
+}
+
 static struct io_result send_file_bytes(struct sim_endpoint *s, int fd, off_t *offset, size_t n)
 {
     uint8_t bytes[16384];
@@ -452,10 +458,11 @@ static void socket_close(struct source *source, bool reset)
 }
 
 #define OPERATIONS                                                                                 \
-    .recv = socket_recv, .send = socket_send, .accept = socket_accept, .waits = socket_waits,      \
-    .connect = socket_connect, .connected = socket_connected, .ended = socket_ended,               \
-    .name = socket_name, .sendfile = socket_sendfile, .queued = socket_queued,                     \
-    .shutdown = socket_shutdown, .pending = socket_pending, .close = socket_close
+    .recv = socket_recv, .send = socket_send, .send_more = socket_send_more,                       \
+    .accept = socket_accept, .waits = socket_waits, .connect = socket_connect,                     \
+    .connected = socket_connected, .ended = socket_ended, .name = socket_name,                     \
+    .sendfile = socket_sendfile, .queued = socket_queued, .shutdown = socket_shutdown,             \
+    .pending = socket_pending, .close = socket_close
 
 const struct io_ops sim_io = { OPERATIONS };
 const struct io_ops sim_io_splicing = {

@@ -48,6 +48,7 @@ struct sim_socket {
     int receive_buffer;             /* SO_RCVBUF before the connect; 0: not set */
     bool keepalive;                 /* SO_KEEPALIVE */
     unsigned recvs, sends, splices; /* splices in are receives, too */
+    unsigned more_sends;            /* the sends whose bytes may wait */
     size_t room;                    /* bytes that the peer still takes; initially SIZE_MAX */
     uint8_t *sent;
     size_t sent_n;

@@ -178,6 +178,7 @@ int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_byte
         wipe_layer(layer);
         return -1;
     }
+    layer->tickets = rest.n > 0 && !conn->outgoing && suite->version == TLS_1_3;
     layer->unread = conn->in;
     conn->in = NULL;
     layer->more = true; /* an event for what lies here, or behind the handshake, has passed */

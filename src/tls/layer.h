@@ -28,6 +28,7 @@ struct layer {
     uint8_t phase;        /* enum layer_phase; only layer_set_phase() changes it */
     bool more;            /* the last receive may have left input in the socket */
     bool updated;         /* a KeyUpdate is the last of what is held: it answers all requests */
+    bool tickets;         /* held output is tickets of the handshake, which no peer waits for */
     bool ended;           /* our close_notify is among what was sent, or held */
     bool truncated;       /* the peer has ended without close_notify */
 };

@@ -37,6 +37,7 @@ int layer_hold(struct fb_conn *conn, const uint8_t *p, size_t n)
     memcpy(chunk->end + before, p, n);
     chunk->end += before + n;
     layer->held = chunk;
+    layer->tickets = false;
     conn->source.held = true;
     return 0;
 }
@@ -47,7 +48,7 @@ static void drop_held(struct fb_conn *conn)
 
     chunk_free(&conn->net->chunks, layer->held);
     layer->held = NULL;
-    layer->updated = false;
+    layer->updated = layer->tickets = false;
     conn->source.held = false;
 }
 
@@ -57,7 +58,10 @@ static struct io_result push_sealed(struct fb_conn *conn)
     struct layer *layer = layer_of(conn);
     struct chunk *held = layer->held;
     const struct iovec piece = { held->p, chunk_length(held) };
-    struct io_result result = layer_lower(conn)->send(&conn->source, &piece, 1);
+    const struct io_ops *lower = layer_lower(conn);
+    struct io_result result = layer->tickets && lower->send_more != NULL
+                                  ? lower->send_more(&conn->source, &piece, 1)
+                                  : lower->send(&conn->source, &piece, 1);
 
     if (result.status == IO_FAILED)
         drop_held(conn);

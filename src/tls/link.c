@@ -56,6 +56,8 @@ static struct link_place *place_of_pending(struct tls_link *link, const struct t
 static void free_place(struct tls_link *link, struct link_place *place)
 {
     assert(place->phase != LINK_FREE && link->n > 0);
+    if (place->phase == LINK_WAITING)
+        link->waiting--;
     place->pending->number = 0;
     place->pending = NULL;
     place->phase = LINK_FREE;
@@ -117,6 +119,7 @@ void tls_link_feed(struct tls_link *link, struct tls_pending *pending, fb_bytes 
     assert(in.n <= TLS_FEED_MOST);
     assert((in.n == 0) == (place->phase == LINK_BEGUN && place->start.role == TLS_CLIENT));
     place->phase = LINK_WAITING;
+    link->waiting++;
     place->given = (uint32_t)in.n;
     if (!link->broken)
         link->ops->feed(link, &request);
@@ -155,10 +158,12 @@ void tls_link_reply(struct tls_link *link, struct link_place *place, enum tls_st
     struct tls_pending *pending = place->pending;
 
     assert(place->phase == LINK_WAITING || step == TLS_FAILED);
-    if (step == TLS_MORE)
+    if (step == TLS_MORE) {
         place->phase = LINK_REPLIED;
-    else
+        link->waiting--;
+    } else {
         free_place(link, place);
+    }
     pending->replied(pending, step, reply);
 }
 

@@ -276,7 +276,7 @@ static void run_keeper_read(struct loop *loop, struct source *source)
             lose_keeper(keeper, "the keeper process has gone");
             return;
         }
-        if (n == 0)
+        if (n == 0 || link->waiting == 0) /* further packets are reported again */
             return;
     }
     if (link->broken)

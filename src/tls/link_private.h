@@ -44,6 +44,7 @@ struct tls_link {
     bool broken; /* a call has failed: the source's event, if there is one, ends all handshakes */
     uint64_t refused_ms, shed_ms; /* monotonic: when either was last logged; 0: never */
     unsigned n;                   /* handshakes under way */
+    unsigned waiting;             /* handshakes with a due reply */
     uint32_t free;
     struct link_place places[TLS_HANDSHAKES_MOST];
 };

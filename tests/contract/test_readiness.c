@@ -2,6 +2,8 @@
 /* The contract: the events reported for a source, and their times. */
 #include "contract/contract.h"
 
+#include "os/sockets.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 
@@ -362,6 +364,39 @@ static void leave_bytes(struct watched *watched, enum event_direction direction)
     watched->source.events[direction].active = watched->source.events[direction].armed = false;
 }
 
+/* The kernel keeps such bytes for a while, unless the test stands still as long. */
+START_TEST(bytes_that_may_wait_leave_with_the_next)
+{
+    bool waited = os_send_more == 0;
+
+    for (int i = 0; i == 0 || (i < 20 && !waited); i++) {
+        struct fixture *fixture = contract_start(_i, 1);
+        struct iovec first = { (char[]) { "abc" }, 3 }, second = { (char[]) { "def" }, 3 };
+        struct watched *watched;
+        char bytes[8];
+        ssize_t n;
+        int fds[2];
+
+        make_tcp_pair(fds);
+        watched = watch_fd(fixture, fds[0]);
+        if (watched->source.io->send_more == NULL) {
+            waited = true;
+        } else {
+            watched->source.io->send_more(&watched->source, &first, 1);
+            n = recv(fds[1], bytes, sizeof(bytes), MSG_DONTWAIT | MSG_PEEK);
+            waited = waited || (n == -1 && errno == EAGAIN);
+            watched->source.io->send(&watched->source, &second, 1);
+            ck_assert_int_eq(recv(fds[1], bytes, 6, MSG_WAITALL), 6);
+            ck_assert_mem_eq(bytes, "abcdef", 6);
+        }
+        close_end(fds[1]);
+        unwatch(&watched);
+        fixture_stop(fixture);
+    }
+    ck_assert(waited);
+}
+END_TEST
+
 START_TEST(a_deleted_direction_can_be_added_again)
 {
     int fds[2];
@@ -406,6 +441,7 @@ static void add_tests(TCase *tcase, int from, int to)
     tcase_add_loop_test(tcase, the_peers_end_is_told, from, to);
     tcase_add_loop_test(tcase, the_end_behind_bytes_is_not_lost, from, to);
     tcase_add_loop_test(tcase, a_connect_ends_in_a_write_event, from, to);
+    tcase_add_real_test(tcase, bytes_that_may_wait_leave_with_the_next, from, to);
     tcase_add_loop_test(tcase, a_deleted_direction_can_be_added_again, from, to);
 }
 

@@ -101,6 +101,40 @@ START_TEST(the_rest_of_the_handshake_leaves_first)
 }
 END_TEST
 
+/* In TLS 1.3 the rest of a server's handshake are tickets. */
+START_TEST(tickets_may_wait_and_nothing_else)
+{
+    struct sealed sealed = { .fixture = sealing_start(_i, 1) };
+    static const uint8_t tickets[] = "tickets";
+    struct sim_socket *socket;
+    struct tls_session session;
+
+    sealed.fixture->test = &sealed;
+    sealed.owner = owner_open(sealed.fixture);
+    socket = sealed.owner->socket;
+    sealing_init(&sealed.peer, &session);
+    sealed.peer.socket = socket;
+    sim_set_room(socket, 3);
+    ck_assert_int_eq(
+        layer_begin(sealed.owner->conn, &session, (fb_bytes) { tickets, sizeof(tickets) }), 0);
+    fixture_run(sealed.fixture);
+    ck_assert_uint_eq(socket->sent_n, 3);
+    sealed_let_all_leave(&sealed);
+    ck_assert_uint_eq(socket->sent_n, sizeof(tickets));
+    ck_assert_uint_gt(socket->more_sends, 1);
+    ck_assert_uint_eq(socket->more_sends, socket->sends);
+    socket->more_sends = 0;
+    sealed.peer.taken = socket->sent_n;
+    sim_set_room(socket, 3);
+    conn_write(sealed.owner->conn, "data", 4);
+    fixture_settle(sealed.fixture);
+    sealed_let_all_leave(&sealed);
+    ck_assert_str_eq(sealing_sent(&sealed.peer), "data");
+    ck_assert_uint_eq(socket->more_sends, 0);
+    sealed_close(&sealed);
+}
+END_TEST
+
 START_TEST(without_memory_for_the_rest_nothing_changes)
 {
     struct sealed sealed = { .fixture = sealing_start(_i, 1) };
@@ -416,6 +450,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, output_is_sealed_and_sent_at_once, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, much_output_takes_few_system_calls, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, records_are_as_short_as_the_peer_wants, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, tickets_may_wait_and_nothing_else, 0, 2);
     tcase_add_loop_test(tcase, the_rest_of_the_handshake_leaves_first, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, without_memory_for_the_rest_nothing_changes, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, many_pieces_are_gathered, 0, FIXTURE_EVENTS);

@@ -152,6 +152,8 @@ bool os_socket_is_closed(int fd)
 }
 
 const int os_rights_cloexec = MSG_CMSG_CLOEXEC;
+/* Linux keeps such bytes for 200 ms at most. */
+const int os_send_more = MSG_MORE;
 
 void os_rights_refuse(int fd)
 {

@@ -94,6 +94,7 @@ bool os_socket_is_closed(int fd)
 }
 
 const int os_rights_cloexec = 0;
+const int os_send_more = 0;
 
 void os_rights_refuse(int fd)
 {
