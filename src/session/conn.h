@@ -176,6 +176,17 @@ static inline struct session_record *session_own_record(const struct session_con
     return session->is_child ? NULL : session->known;
 }
 
+/* Returns the level of a line about a connection that a peer fails: a client's, or a server's. */
+static inline enum log_level session_level_of(const struct fb_conn *conn)
+{
+    uint8_t level;
+
+    if (!conn->outgoing)
+        return LEVEL_INFO;
+    level = session_outgoing_of(conn->session)->log_level;
+    return level != 0 ? (enum log_level)level : LEVEL_ERROR;
+}
+
 static inline struct binding *session_binding_of(const struct fb_conn *conn)
 {
     return conn->owner;

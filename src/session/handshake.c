@@ -47,7 +47,7 @@ static void handshake_replied(
         if (step == TLS_MORE) {
             conn_resume(conn);
         } else {
-            conn_log(conn, LEVEL_INFO, 0, "%s", reply->text);
+            conn_log(conn, session_level_of(conn), 0, "%s", reply->text);
             handshake->failed(handshake);
         }
     }
@@ -75,7 +75,7 @@ bool session_handshake_feed(
 
     assert(handshake->fed == 0 && (in.n > 0 || start->role == TLS_CLIENT));
     if (handshake->pending.number == 0 && tls_link_begin(link, &handshake->pending, start) == -1) {
-        conn_log(conn, LEVEL_INFO, 0, "no handshake can begin");
+        conn_log(conn, session_level_of(conn), 0, "no handshake can begin");
         return false;
     }
     if (in.n > TLS_FEED_MOST)

@@ -119,6 +119,9 @@ static void secure_closed(struct fb_conn *conn, fb_reason reason)
         reason = (fb_reason)secure->reason;
     if (!conn->outgoing && (reason == FB_TLS_FAILED || reason == FB_TLS_TIMED_OUT))
         session_set_status(conn, STATUS_INTERNAL); /* the same as before `opened` */
+    if (opens && (reason == FB_RESET || reason == FB_IO_ERROR))
+        conn_log(conn, session_level_of(conn), conn->session->error,
+            "peer broke the connection in SSL handshake");
     count_plain_bytes(conn, secure);
     swap_secure_output(conn, secure);
     conn_drop_output(conn);
@@ -147,7 +150,7 @@ static size_t secure_data(struct fb_conn *conn, fb_bytes in)
 static void secure_eof(struct fb_conn *conn, fb_bytes rest)
 {
     (void)rest;
-    conn_log(conn, LEVEL_INFO, 0, "peer closed connection in SSL handshake");
+    conn_log(conn, session_level_of(conn), 0, "peer closed connection in SSL handshake");
     if (!conn->outgoing)
         session_end_note(conn, SESSION_END_TLS_FAILED);
     conn_fail(conn, FB_PEER_GONE);
@@ -162,7 +165,8 @@ static void secure_expired(struct fb_conn *conn)
         conn_deadline_set(conn, secure->options.timeout - passed);
         return;
     }
-    conn_log(conn, LEVEL_INFO, ETIMEDOUT, conn->outgoing ? "server timed out" : "client timed out");
+    conn_log(conn, session_level_of(conn), ETIMEDOUT,
+        conn->outgoing ? "upstream timed out" : "client timed out");
     conn_fail(conn, FB_TLS_TIMED_OUT);
 }
 
@@ -176,7 +180,9 @@ static void secure_describe(
     const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
 {
     session_describe(conn, line, text);
-    line->action = "SSL handshaking";
+    line->action = conn->outgoing ? "SSL handshaking to upstream" : "SSL handshaking";
+    if (conn->outgoing) /* the handshake's bytes are none of the session's */
+        line->relay.from_upstream = line->relay.to_upstream = 0;
 }
 
 /* ---- The begin ---- */
