@@ -8,6 +8,7 @@
 #include "backends/connect.h"
 #include "backends/chain.h"
 #include "backends/keepalive.h"
+#include "backends/tls.h"
 #include "backends/trunk.h"
 #include "base/compiler.h"
 #include "net/address_parse.h"
@@ -215,7 +216,7 @@ static ALWAYS_INLINE struct fb_conn *fill_order(const struct order *order, void 
 
 bool backend_connect_wants_trunk(const fb_connect_options *options)
 {
-    return options->local != NULL || options->age > 0 ||
+    return options->local != NULL || options->age > 0 || options->tls != NULL ||
            (options->receive_buffer | options->key_n | options->limit |
                (options->flags & TRUNK_FLAGS)) != 0;
 }
@@ -237,6 +238,23 @@ struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *t
 
     assert(target != NULL && ops != NULL);
     return likely(order.parent != NULL) ? fill_order(&order, state) : NULL;
+}
+
+/* Returns the trunk of the options; NULL without memory, or where TLS has no proper name. */
+static NOINLINE struct trunk *find_trunk(
+    const struct order *order, const fb_connect_options *options)
+{
+    struct trunk_wish wish = {
+        .target = order->target,
+        .ops = order->ops,
+        .options = options,
+        .timeout = order->timeout,
+    };
+
+    if (options->tls != NULL &&
+        backend_tls_find_name(order->owner, options, order->stream, &wish.tls_name) == -1)
+        return NULL;
+    return trunk_get(order->stream, &wish);
 }
 
 struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
@@ -267,7 +285,7 @@ struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
             return NULL;
     }
     if (backend_connect_wants_trunk(options)) {
-        order.trunk = trunk_get(stream, target, ops, options);
+        order.trunk = find_trunk(&order, options);
         if (order.trunk == NULL)
             return NULL;
     }
@@ -340,14 +358,6 @@ void backend_connect_again(struct fb_conn *conn)
     conn_connect_again(conn, &address->any, address->length, how);
 }
 
-/* Returns the level of the line about a failure. */
-static enum log_level level_of(const struct session_conn *session)
-{
-    uint8_t level = session_outgoing_of(session)->log_level;
-
-    return level != 0 ? (enum log_level)level : LEVEL_ERROR;
-}
-
 void backend_connect_expired(struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;
@@ -356,7 +366,7 @@ void backend_connect_expired(struct fb_conn *conn)
         conn_connect_failed(conn, ETIMEDOUT, IO_CONNECT);
         return;
     }
-    conn_log(conn, level_of(session), ETIMEDOUT, "upstream timed out");
+    conn_log(conn, session_level_of(conn), ETIMEDOUT, "upstream timed out");
     conn_fail_by(conn, ETIMEDOUT);
 }
 
@@ -381,7 +391,7 @@ static enum log_level level_of_host(struct stream *stream)
 COLD void backend_connect_failed(struct fb_conn *conn, int error, enum io_step step)
 {
     const struct session_conn *session = conn->session;
-    enum log_level level = level_of(session);
+    enum log_level level = session_level_of(conn);
     char text[ADDRESS_TEXT];
 
     if (!session->waits && is_of_this_host(error))

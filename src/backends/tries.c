@@ -5,6 +5,7 @@
 #include "backends/drop.h"
 #include "backends/group.h"
 #include "base/compiler.h"
+#include "session/secure.h"
 #include "text/template.h"
 #include "upstream/peers.h"
 #include "upstream/queue.h"
@@ -186,6 +187,7 @@ static fb_choice show_try(
         .left = tries->choice.left,
         /* asked for by a variable, or of the peers of a group */
         .wants_first_byte = !upstream->is_single || server->variables->uses_first_byte,
+        .host = upstream->name,
     };
     if (unlikely(upstream->drop.way == UPSTREAM_DROP_ON ||
                  server->settings.drop.way == UPSTREAM_DROP_ON))
@@ -310,7 +312,10 @@ static enum session_end end_by_server(const struct choice *choice, const struct 
     case FB_REFUSED:
         return SESSION_END_CONNECT_REFUSED;
     case FB_TIMED_OUT:
+    case FB_TLS_TIMED_OUT:
         return connected ? SESSION_END_NONE : SESSION_END_CONNECT_TIMEOUT;
+    case FB_TLS_FAILED:
+        return SESSION_END_UPSTREAM_TLS_FAILED;
     default:
         return SESSION_END_NONE;
     }
@@ -374,9 +379,10 @@ void tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end 
     queue_end(&tries->choice, how);
 }
 
-/* Names the activity of a session's connection; last: the session's last try, or NULL. */
-static COLD const char *action_of(
-    const struct fb_conn *conn, const struct session_try *last, enum log_transfer transfer)
+/* Names the activity of a session's connection; last: the session's last try, or NULL; server: the
+ * connection to the server, or NULL. */
+static COLD const char *action_of(const struct fb_conn *conn, const struct fb_conn *server,
+    const struct session_try *last, enum log_transfer transfer)
 {
     static const char *const actions[][2] = {
         [LOG_NO_TRANSFER] = { "proxying connection", "proxying connection" },
@@ -385,6 +391,9 @@ static COLD const char *action_of(
         [LOG_SENDING] = { "proxying and sending to client", "proxying and sending to upstream" },
     };
 
+    if ((last == NULL || last->connected_ms == CHOICE_NO_TIME) && server != NULL &&
+        (session_is_securing(server) || server->source.layered))
+        return "SSL handshaking to upstream";
     if (last == NULL || last->connected_ms == CHOICE_NO_TIME)
         return "connecting to upstream";
     return actions[transfer][conn->outgoing];
@@ -402,7 +411,7 @@ COLD void tries_describe(const struct fb_conn *conn, struct log_line *line)
     server = conn->outgoing ? conn : server_of(client);
     last = last_try(tries, &running);
     line->relay = (struct log_relay) {
-        .action = action_of(conn, last, line->transfer),
+        .action = action_of(conn, server, last, line->transfer),
         .from_client = client->received,
         .to_client = client->sent,
         .from_upstream = server != NULL ? server->received : 0,

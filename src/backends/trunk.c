@@ -34,20 +34,45 @@ static int compare_trunks(const struct trunk *a, const struct trunk *b)
     if (result == 0)
         result = compare_words(a->flags, b->flags);
     if (result == 0)
+        result = compare_words((uintptr_t)a->tls, (uintptr_t)b->tls);
+    if (result == 0)
         result = compare_words(a->key_n, b->key_n);
-    return result != 0 || a->key_n == 0 ? result : memcmp(a->key, b->key, a->key_n);
+    if (result == 0)
+        result = compare_words(a->name_n, b->name_n);
+    if (result == 0)
+        result = compare_words(a->before_n, b->before_n);
+    return result != 0 ? result : memcmp(a->bytes, b->bytes, a->key_n + a->name_n + a->before_n);
 }
 
 RB_GENERATE_INTERNAL(trunks, trunk, node, compare_trunks, static __attribute__((unused)))
 
-static struct trunk *create_trunk(struct stream *stream, const struct fb_target *target,
-    const fb_ops *ops, const fb_connect_options *options)
+/* Appends n bytes to the bytes that end at `end`, and returns their end. */
+static uint8_t *append_bytes(uint8_t *end, const void *p, size_t n)
 {
-    struct trunk *trunk = memory_alloc(stream->net.memory, sizeof(*trunk) + options->key_n);
+    if (n > 0)
+        memcpy(end, p, n);
+    return end + n;
+}
+
+static struct trunk *create_trunk(struct stream *stream, const struct trunk_wish *wish)
+{
+    const fb_connect_options *options = wish->options;
+    size_t before_n = options->tls != NULL ? options->tls_before.n : 0;
+    struct trunk *trunk = memory_alloc(
+        stream->net.memory, sizeof(*trunk) + options->key_n + wish->tls_name.n + before_n);
+    uint8_t *end;
 
     if (trunk == NULL)
         return NULL;
-    *trunk = (struct trunk) { .kind = TRUNK_KIND, .target = *target, .ops = ops };
+    *trunk = (struct trunk) {
+        .kind = TRUNK_KIND,
+        .target = *wish->target,
+        .ops = wish->ops,
+        .tls = options->tls,
+        .key_n = options->key_n,
+        .name_n = wish->tls_name.n,
+        .before_n = before_n,
+    };
     TAILQ_INIT(&trunk->waiting);
     TAILQ_INIT(&trunk->idle);
     if (options->local != NULL)
@@ -55,16 +80,15 @@ static struct trunk *create_trunk(struct stream *stream, const struct fb_target 
     trunk->receive_buffer =
         options->receive_buffer < INT32_MAX ? (int)options->receive_buffer : INT32_MAX;
     trunk->flags = options->flags & TRUNK_FLAGS;
-    trunk->key_n = options->key_n;
-    if (options->key_n > 0)
-        memcpy(trunk->key, options->key, options->key_n);
+    end = append_bytes(trunk->bytes, options->key, options->key_n);
+    end = append_bytes(end, wish->tls_name.p, wish->tls_name.n);
+    append_bytes(end, options->tls_before.p, before_n);
     return trunk;
 }
 
-struct trunk *trunk_get(struct stream *stream, const struct fb_target *target, const fb_ops *ops,
-    const fb_connect_options *options)
+struct trunk *trunk_get(struct stream *stream, const struct trunk_wish *wish)
 {
-    struct trunk *trunk = create_trunk(stream, target, ops, options), *found;
+    struct trunk *trunk = create_trunk(stream, wish), *found;
 
     if (trunk == NULL)
         return NULL;
@@ -74,9 +98,10 @@ struct trunk *trunk_get(struct stream *stream, const struct fb_target *target, c
         trunk = found;
     }
     CHECK_KIND(trunk, TRUNK_KIND);
-    trunk->limit = options->limit;
-    trunk->queue = options->queue;
-    trunk->age = options->age;
+    trunk->limit = wish->options->limit;
+    trunk->queue = wish->options->queue;
+    trunk->age = wish->options->age;
+    trunk->timeout = wish->timeout;
     assert(!trunk->held);
     trunk->held = true;
     return trunk;

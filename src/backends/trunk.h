@@ -18,25 +18,49 @@ struct trunk {
     const fb_ops *ops;
     struct address local; /* length 0: the kernel's choice */
     int receive_buffer;
-    uint32_t flags; /* FB_CONNECT_... for the sockets */
+    uint32_t flags;                   /* FB_CONNECT_... for the sockets */
+    const struct fb_tls_profile *tls; /* NULL: without TLS */
     /* the latest options */
     uint32_t limit, queue; /* limits of connections (0: none) and of waiting connections */
     uint64_t age;          /* limit (ms) of a kept connection's age; 0: no limit */
+    uint64_t timeout;      /* ms for the server's answer, and again for the TLS handshake */
 
     uint32_t conn_n, waiting_n;
     bool held;                                     /* from trunk_get() to trunk_drop() */
     TAILQ_HEAD(trunk_list, session_reuse) waiting; /* the first in front */
     struct trunk_list idle;                        /* the latest use in front */
-    size_t key_n;
-    uint8_t key[];
+    /* common as well, behind one another in `bytes`: the caller's key, the server's name for TLS,
+     * and what is sent before the handshake */
+    size_t key_n, name_n, before_n;
+    uint8_t bytes[];
+};
+
+/* What options become before a trunk is looked for: values of variables, and defaults. */
+struct trunk_wish {
+    const struct fb_target *target;
+    const fb_ops *ops;
+    const fb_connect_options *options;
+    fb_bytes tls_name; /* TLS_NAME_MOST bytes at most */
+    uint64_t timeout;  /* ms */
 };
 
 /* Flags of fb_connect_options that sockets are given. */
 #define TRUNK_FLAGS (FB_CONNECT_TRANSPARENT | FB_CONNECT_TCP_KEEPALIVE)
 
 /* Returns the trunk of the options, until trunk_drop() at least; NULL without memory. */
-struct trunk *trunk_get(struct stream *stream, const struct fb_target *target, const fb_ops *ops,
-    const fb_connect_options *options);
+struct trunk *trunk_get(struct stream *stream, const struct trunk_wish *wish);
+
+/* The server's name, and the bytes before the handshake. */
+static inline fb_bytes trunk_name(const struct trunk *trunk)
+{
+    return (fb_bytes) { trunk->bytes + trunk->key_n, trunk->name_n };
+}
+
+static inline fb_bytes trunk_before(const struct trunk *trunk)
+{
+    return (fb_bytes) { trunk->bytes + trunk->key_n + trunk->name_n, trunk->before_n };
+}
+
 /* Lets go of a trunk, and frees a trunk without connections. */
 void trunk_drop(struct stream *stream, struct trunk *trunk);
 

@@ -53,12 +53,12 @@ static_assert(offsetof(fb_file_read, error) == 24 && sizeof(fb_file_read) == 32 
                   offsetof(fb_pipe_options, timeout) == 8,
     "layout of ABI 1");
 static_assert(offsetof(fb_connect_options, key) == 48 &&
-                  offsetof(fb_connect_options, flags) == 88 && sizeof(fb_connect_options) == 96 &&
+                  offsetof(fb_connect_options, flags) == 88 && sizeof(fb_connect_options) == 136 &&
                   offsetof(fb_pipe_options, buffer) == 40 && sizeof(fb_pipe_options) == 56,
     "layout of API 4");
 static_assert(sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, pass) == 56 &&
-                  offsetof(fb_upstreams, end) == 32 && sizeof(fb_try) == 24 &&
-                  offsetof(fb_upstreams, probed) == 56 && sizeof(fb_probe) == 40 &&
+                  offsetof(fb_upstreams, end) == 32 && sizeof(fb_try) == 32 &&
+                  offsetof(fb_upstreams, probed) == 56 && sizeof(fb_probe) == 48 &&
                   sizeof(fb_health_options) == 32,
     "layout of API 4");
 static_assert(sizeof(fb_map_cursor) == 16 && sizeof(fb_name_record) == 40 &&
@@ -255,7 +255,7 @@ static const char *check_directive(const fb_protocol *protocol, uint32_t i, char
     for (uint32_t j = 0; j < i; j++)
         if (strcmp(directive_at(protocol, j).name, directive.name) == 0)
             return module_text(text, "has the directive \"%s\" twice", directive.name);
-    if (directive.value > FB_VALUE_TEMPLATE ||
+    if (directive.value > FB_VALUE_TLS ||
         (directive.flags & ~(FB_DIRECTIVE_HANDLER | FB_DIRECTIVE_REPLACED | PATH_FLAGS)) != 0)
         return module_text(text,
             "has a directive \"%s\" of a kind that is not known (value %" PRIu32 ", flags %#" PRIx32

@@ -196,6 +196,7 @@ static const fb_probe *upstreams_claim(
     if (probe == NULL)
         return NULL;
     probe->is_early = worker->worker->phase < WORKER_SERVING;
+    probe->shown.host = check->upstream->name;
     if (match != NULL) {
         probe->shown.send = (fb_bytes) { (const uint8_t *)match->send.p, match->send.n };
         probe->shown.expects = match_expects(match);

@@ -11,6 +11,17 @@ struct setting;
 struct stream;
 struct variable_row;
 
+/* The directives of connections to servers by TLS, which a protocol declares in one row
+ * (FB_VALUE_TLS) under a name of its own. */
+struct feature_tls {
+    const struct setting *rows; /* as the proxy names them; the first is the declared directive */
+    size_t size;                /* bytes of the struct with the values of a server */
+    /* Makes the protocol's value of a server's values, `declared` in the configuration; NULL: TLS
+     * is off, or a mistake was reported. */
+    const fb_tls_profile *(*make)(struct apply *apply, struct scope *server,
+        const fb_directive *declared, const void *values);
+};
+
 struct feature {
     const char *name; /* of its folder */
     /* Rows, up to a row without a name; NULL: no directive. `offset` is a place in the server's
@@ -19,6 +30,7 @@ struct feature {
     size_t server_size;                   /* bytes of the struct of each server, and of stream {} */
     size_t conf_size;                     /* bytes of the struct of the configuration */
     const struct variable_row *variables; /* end with a row without a name; NULL: none */
+    const struct feature_tls *tls;        /* of one feature alone; NULL: none */
 
     /* While stream {} is read; hooks may be NULL. They run in the order of features.def. */
     void (*begin)(struct apply *apply); /* before its first directive */

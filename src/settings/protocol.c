@@ -9,6 +9,7 @@
 #include "settings/blocks.h"
 #include "settings/calls.h"
 #include "settings/lookup.h"
+#include "settings/protocol_tls.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
 #include "text/variable.h"
@@ -50,7 +51,7 @@ static void *make_stream_conf(
     void **conf = &stream->confs[index_of_protocol(apply, protocol)];
 
     if (*conf == NULL && protocol->conf_state > 0)
-        *conf = apply_alloc(apply, protocol->conf_state);
+        *conf = apply_alloc(apply, protocol_tls_conf_size(apply, protocol));
     return *conf;
 }
 
@@ -65,7 +66,7 @@ static int claim_server(struct apply *apply, const struct conf_directive *direct
         server->protocol = protocol;
         server->protocol_index = index_of_protocol(apply, protocol);
         if (protocol->conf_state > 0)
-            server->protocol_conf = apply_alloc(apply, protocol->conf_state);
+            server->protocol_conf = apply_alloc(apply, protocol_tls_conf_size(apply, protocol));
     }
     if (server->protocol != protocol) {
         const struct scope_entry *other = find_seen(apply->scope, server->protocol, 0);
@@ -180,6 +181,7 @@ static const struct {
     [FB_VALUE_TARGET] = { 1, sizeof(const struct fb_target *), set_target },
     [FB_VALUE_CUSTOM] = { .set = set_custom },
     [FB_VALUE_TEMPLATE] = { 1, sizeof(const struct fb_template *), set_template },
+    [FB_VALUE_TLS] = { 1, sizeof(const struct fb_tls_profile *), NULL },
 };
 
 /* The setter of all rows. */
@@ -191,6 +193,8 @@ static int set_protocol_value(
     field = find_field(apply, directive);
     if (field == NULL)
         return -1;
+    if (apply->setting->tls != NULL)
+        return apply->setting->tls->set(apply, directive, field);
     if (declared->flags & (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES))
         return set_read_path(apply, directive, field);
     return values[declared->value].set(apply, directive, field);
@@ -231,22 +235,34 @@ static struct setting row_of(const fb_protocol *protocol, const fb_directive *di
     return row;
 }
 
+/* Appends the rows of a protocol; returns the end, or NULL after a report. */
+static struct setting *append_rows(
+    struct apply *apply, struct setting *end, const fb_protocol *protocol)
+{
+    for (uint32_t i = 0; end != NULL && i < protocol->directive_n; i++) {
+        const struct setting row = row_of(protocol, &protocol->directives[i]);
+
+        if (row.declared->value == FB_VALUE_TLS)
+            end = protocol_tls_append(apply, end, &row);
+        else
+            *end++ = row;
+    }
+    return end;
+}
+
 /* Makes the rows of all protocols; NULL after a report. */
 static const struct setting *make_rows(struct apply *apply, const fb_protocol *const *protocols)
 {
-    struct setting *table;
+    struct setting *table, *end;
     size_t n = 0;
 
     for (int i = 0; protocols[i] != NULL; i++)
-        n += protocols[i]->directive_n;
+        n += protocols[i]->directive_n + protocol_tls_row_n(apply, protocols[i]);
     table = apply_alloc(apply, (n + 1) * sizeof(*table));
-    if (table == NULL)
-        return NULL;
-    n = 0;
-    for (int i = 0; protocols[i] != NULL; i++)
-        for (uint32_t j = 0; j < protocols[i]->directive_n; j++)
-            table[n++] = row_of(protocols[i], &protocols[i]->directives[j]);
-    return table;
+    end = table;
+    for (int i = 0; end != NULL && protocols[i] != NULL; i++)
+        end = append_rows(apply, end, protocols[i]);
+    return end != NULL ? table : NULL;
 }
 
 int protocol_add(struct apply *apply, const fb_protocol *protocol)
@@ -369,6 +385,8 @@ void protocol_finish(struct apply *apply, struct scope *scope)
     }
     parent = scope->outer->confs[index];
     inherit_values(apply, scope, parent);
+    if (apply_is_whole(apply, scope) && !scope->outer->refused)
+        protocol_tls_finish(apply, scope);
     if (protocol->metric_n > 0)
         scope->server->metrics = settings_protocol_metrics(apply, protocol);
     if (protocol->conf_done != NULL && apply_is_whole(apply, scope) && !scope->outer->refused &&

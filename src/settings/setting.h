@@ -46,6 +46,7 @@ struct setting {
     unsigned feature;             /* 1 + the index of the feature whose struct is set; 0: none */
     const fb_protocol *protocol;  /* owner of the directive, or NULL: the daemon */
     const fb_directive *declared; /* the protocol's declaration, or NULL */
+    const struct setting *tls;    /* of FB_VALUE_TLS: the feature's row; NULL: any other row */
 };
 
 /* Place and size of a field of a struct, for a row. */

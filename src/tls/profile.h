@@ -29,6 +29,8 @@ enum tls_verify { TLS_VERIFY_OFF, TLS_VERIFY_ON, TLS_VERIFY_OPTIONAL, TLS_VERIFY
 
 #define TLS_NO_FILE UINT32_MAX
 
+struct template;
+
 enum tls_role { TLS_SERVER, TLS_CLIENT };
 
 /* A list of the configuration, by index. */
@@ -58,6 +60,12 @@ struct tls_profile {
     uint32_t session_timeout;         /* seconds */
     uint64_t handshake_timeout;       /* ms */
     uint32_t facts;                   /* wanted texts about handshakes, TLS_FACT() of each */
+};
+
+/* The SDK's: a profile of connections to servers, as a protocol's directives ask for it. */
+struct fb_tls_profile {
+    const struct tls_profile *profile;
+    const struct template *name; /* the server's name; NULL: the caller knows */
 };
 
 #define TLS_VERSION_1_2 1

@@ -117,7 +117,7 @@ SPOIL(many_directives, p->protocol.directive_n = 1001)
 SPOIL(nameless_directive, p->directives[2].name = NULL)
 SPOIL(bad_directive, p->directives[2].name = "part name")
 SPOIL(same_directive, p->directives[2].name = "part_number")
-SPOIL(unknown_value, p->directives[1].value = FB_VALUE_TEMPLATE + 1)
+SPOIL(unknown_value, p->directives[1].value = FB_VALUE_TLS + 1)
 SPOIL(unknown_flag, p->directives[1].flags = 16)
 SPOIL(lone_flag, p->directives[1].flags = FB_DIRECTIVE_REPLACED)
 SPOIL(replaced_path, (p->directives[1].value = FB_VALUE_STRING,
@@ -189,7 +189,7 @@ static const struct {
     { nameless_directive, "has a directive without a name, number 2" },
     { bad_directive, "has a directive \"part name\": use 1 to 31 letters" },
     { same_directive, "has the directive \"part_number\" twice" },
-    { unknown_value, "has a directive \"part_number\" of a kind that is not known (value 10, flags "
+    { unknown_value, "has a directive \"part_number\" of a kind that is not known (value 11, flags "
                      "0): is it built for a newer forkbeard?" },
     { number_path, "has a directive \"part_number\" with a path that is not its value: FB_DIR" },
     { path, NULL },

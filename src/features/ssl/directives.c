@@ -31,13 +31,15 @@ static int add_path(struct apply *apply, const struct conf_directive *directive,
     return 0;
 }
 
-/* Refuses what nginx takes instead of a path. */
-static int check_pair_path(struct apply *apply, const struct conf_directive *directive)
+int ssl_check_pair_path(struct apply *apply, const struct conf_directive *directive)
 {
     const char *text = directive->args[0].text;
 
     if (text[0] == '\0')
         return set_bad_value(apply, directive, 0, PATH_EXPECTED);
+    if (strncmp(text, "engine:", 7) == 0 || strncmp(text, "store:", 6) == 0)
+        return set_bad_value(apply, directive, 0,
+            "keys of engines and stores of OpenSSL are not supported, " PATH_EXPECTED);
     if (strncmp(text, "data:", 5) == 0)
         return set_bad_value(apply, directive, 0,
             "certificates and keys in the configuration itself are not supported, " PATH_EXPECTED);
@@ -49,24 +51,13 @@ static int check_pair_path(struct apply *apply, const struct conf_directive *dir
 
 static int certificate_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (check_pair_path(apply, directive) == -1)
+    if (ssl_check_pair_path(apply, directive) == -1)
         return -1;
     return add_path(apply, directive, field);
 }
 
-static int certificate_key_set(
-    struct apply *apply, const struct conf_directive *directive, void *field)
-{
-    const char *text = directive->args[0].text;
-
-    if (strncmp(text, "engine:", 7) == 0 || strncmp(text, "store:", 6) == 0)
-        return set_bad_value(apply, directive, 0,
-            "keys of engines and stores of OpenSSL are not supported, " PATH_EXPECTED);
-    return certificate_set(apply, directive, field);
-}
-
 /* An empty path is no file: so a server can do without a file of stream {}. */
-static int tls_file_set(struct apply *apply, const struct conf_directive *directive, void *field)
+int ssl_set_file(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     (void)apply;
     *(const struct conf_word **)field = directive->args[0].text[0] != '\0' ? directive->args : NULL;
@@ -107,11 +98,11 @@ static void warn_of_versions(
             strlcat(list, version_names[i], sizeof(list));
         }
     report_warn(apply->report, &directive->name,
-        "\"ssl_protocols\" leaves out %s: only TLSv1.2 and TLSv1.3 are supported", list);
+        "\"%s\" leaves out %s: only TLSv1.2 and TLSv1.3 are supported", apply->setting->name, list);
 }
 
 /* Old versions are left out with a warning, where a newer one remains. */
-static int protocols_set(struct apply *apply, const struct conf_directive *directive, void *field)
+int ssl_set_protocols(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     int64_t *versions = field, found = 0;
     unsigned dropped = 0;
@@ -149,7 +140,7 @@ static int curves_set(struct apply *apply, const struct conf_directive *directiv
     return set_string(apply, directive, field);
 }
 
-static int alpn_set(struct apply *apply, const struct conf_directive *directive, void *field)
+int ssl_set_alpn(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct ssl_alpn *alpn = field;
     unsigned n = 0;
@@ -178,8 +169,7 @@ static int alpn_set(struct apply *apply, const struct conf_directive *directive,
     return 0;
 }
 
-static int conf_command_set(
-    struct apply *apply, const struct conf_directive *directive, void *field)
+int ssl_set_conf_command(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     struct ssl_commands *commands = field;
     struct tls_command *list =
@@ -235,28 +225,29 @@ static int session_cache_set(
 static const char *const verify_names[] = { "off", "on", "optional", "optional_no_ca", NULL };
 
 static const struct setting rows[] = {
-    { "ssl_alpn", CONTEXT_SERVERS, 1, UCHAR_MAX, .set = alpn_set, FIELD(alpn), .unset = "none" },
+    { "ssl_alpn", CONTEXT_SERVERS, 1, UCHAR_MAX, .set = ssl_set_alpn, FIELD(alpn),
+        .unset = "none" },
     { "ssl_certificate", CONTEXT_SERVERS, 1, 1, .set = certificate_set, .repeats = true,
         FIELD(certificates), .unset = "none" },
-    { "ssl_certificate_key", CONTEXT_SERVERS, 1, 1, .set = certificate_key_set, .repeats = true,
+    { "ssl_certificate_key", CONTEXT_SERVERS, 1, 1, .set = certificate_set, .repeats = true,
         FIELD(keys), .unset = "none" },
     { "ssl_ciphers", CONTEXT_SERVERS, 1, 1, .set = set_string, FIELD(ciphers),
         .unset = "AES-GCM and ChaCha20-Poly1305" },
-    { "ssl_client_certificate", CONTEXT_SERVERS, 1, 1, .set = tls_file_set,
+    { "ssl_client_certificate", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file,
         FIELD(client_certificate), .unset = "none" },
-    { "ssl_conf_command", CONTEXT_SERVERS, 2, 2, .set = conf_command_set, .repeats = true,
+    { "ssl_conf_command", CONTEXT_SERVERS, 2, 2, .set = ssl_set_conf_command, .repeats = true,
         FIELD(commands), .unset = "none" },
-    { "ssl_crl", CONTEXT_SERVERS, 1, 1, .set = tls_file_set, FIELD(crl), .unset = "none" },
-    { "ssl_dhparam", CONTEXT_SERVERS, 1, 1, .set = tls_file_set, FIELD(dhparam), .unset = "none" },
+    { "ssl_crl", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file, FIELD(crl), .unset = "none" },
+    { "ssl_dhparam", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file, FIELD(dhparam), .unset = "none" },
     { "ssl_ecdh_curve", CONTEXT_SERVERS, 1, 1, .set = curves_set, FIELD(curves),
         .initial = "auto" },
     { "ssl_handshake_timeout", CONTEXT_SERVERS, 1, 1, .set = set_msec, FIELD(handshake_timeout),
         .least_value = 1, .greatest_value = INT64_MAX, .initial = "60s" },
-    { "ssl_password_file", CONTEXT_SERVERS, 1, 1, .set = tls_file_set, FIELD(passwords),
+    { "ssl_password_file", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file, FIELD(passwords),
         .unset = "none" },
     { "ssl_prefer_server_ciphers", CONTEXT_SERVERS, 1, 1, .set = set_flag,
         FIELD(prefer_server_ciphers), .initial = "off" },
-    { "ssl_protocols", CONTEXT_SERVERS, 1, UCHAR_MAX, .set = protocols_set, .repeats = true,
+    { "ssl_protocols", CONTEXT_SERVERS, 1, UCHAR_MAX, .set = ssl_set_protocols, .repeats = true,
         FIELD(versions), .initial = "TLSv1.2 TLSv1.3" },
     { "ssl_reject_handshake", CONTEXT_SERVERS, 1, 1, .set = set_flag, FIELD(reject_handshake),
         .initial = "off" },
@@ -267,7 +258,7 @@ static const struct setting rows[] = {
         .initial = "on" },
     { "ssl_session_timeout", CONTEXT_SERVERS, 1, 1, .set = set_msec, FIELD(session_timeout),
         .least_value = 1000, .greatest_value = INT64_C(31536000000), .initial = "5m" },
-    { "ssl_trusted_certificate", CONTEXT_SERVERS, 1, 1, .set = tls_file_set,
+    { "ssl_trusted_certificate", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file,
         FIELD(trusted_certificate), .unset = "none" },
     { "ssl_verify_client", CONTEXT_SERVERS, 1, 1, .set = set_name, FIELD(verify_client),
         .names = verify_names, .initial = "off" },
@@ -282,6 +273,7 @@ const struct feature ssl_feature = {
     .server_size = sizeof(struct ssl_values),
     .conf_size = sizeof(struct ssl_conf),
     .variables = variables_ssl,
+    .tls = &ssl_clients,
     .finish = ssl_make_profiles,
     .bind = ssl_bind,
 };

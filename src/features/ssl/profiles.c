@@ -26,8 +26,7 @@ static int compare_files(const struct ssl_file *a, const struct ssl_file *b)
 
 RB_GENERATE_INTERNAL(ssl_files, ssl_file, node, compare_files, static __attribute__((unused)))
 
-/* Returns a word's place as FILE:LINE; NULL after a report. */
-static const char *place_of_word(struct apply *apply, const struct conf_word *word)
+const char *ssl_place(struct apply *apply, const struct conf_word *word)
 {
     return apply_taken(
         apply, arena_printf(apply->cycle->arena, "%s:%u", word->file->name, word->line));
@@ -37,7 +36,7 @@ static const char *place_of_word(struct apply *apply, const struct conf_word *wo
 static bool append_file(struct apply *apply, const struct conf_word *word, struct ssl_file *file)
 {
     struct tls_profiles *profiles = &apply->cycle->tls;
-    const char *at = place_of_word(apply, word);
+    const char *at = ssl_place(apply, word);
     struct tls_file *files =
         apply_grow(apply, profiles->files, profiles->file_n, sizeof(*profiles->files));
 
@@ -50,9 +49,7 @@ static bool append_file(struct apply *apply, const struct conf_word *word, struc
     return true;
 }
 
-/* Returns the index of a file, which becomes an entry at its first use; TLS_NO_FILE where the word
- * is NULL, and after a report. */
-static uint32_t file_index(struct apply *apply, const struct conf_word *word)
+uint32_t ssl_file_index(struct apply *apply, const struct conf_word *word)
 {
     struct ssl_conf *conf = feature_conf(apply, FEATURE_SSL);
     struct ssl_file *file, *known;
@@ -114,8 +111,8 @@ static struct tls_pair *make_pairs(struct apply *apply, const struct ssl_values 
 
     for (unsigned i = 0; pairs != NULL && i < values->certificates.n; i++)
         pairs[i] = (struct tls_pair) {
-            .certificate = file_index(apply, values->certificates.list[i]),
-            .key = file_index(apply, values->keys.list[i]),
+            .certificate = ssl_file_index(apply, values->certificates.list[i]),
+            .key = ssl_file_index(apply, values->keys.list[i]),
         };
     return pairs;
 }
@@ -126,7 +123,7 @@ static uint32_t *make_indexes(struct apply *apply, const struct ssl_words *words
     uint32_t *indexes = words->n > 0 ? apply_alloc(apply, words->n * sizeof(*indexes)) : NULL;
 
     for (unsigned i = 0; indexes != NULL && i < words->n; i++)
-        indexes[i] = file_index(apply, words->list[i]);
+        indexes[i] = ssl_file_index(apply, words->list[i]);
     return indexes;
 }
 
@@ -134,7 +131,7 @@ static void fill_profile(struct apply *apply, const struct scope *server,
     const struct ssl_values *values, struct tls_profile *profile)
 {
     *profile = (struct tls_profile) {
-        .at = place_of_word(apply, &server->directive->name),
+        .at = ssl_place(apply, &server->directive->name),
         .pairs = values->certificates.n > 0 ? make_pairs(apply, values) : NULL,
         .pair_n = values->certificates.n,
         .versions = (uint8_t)values->versions,
@@ -148,11 +145,11 @@ static void fill_profile(struct apply *apply, const struct scope *server,
         .command_n = values->commands.n,
         .verify = (enum tls_verify)values->verify_client,
         .verify_depth = (unsigned)values->verify_depth,
-        .client_ca = file_index(apply, values->client_certificate),
-        .trusted = file_index(apply, values->trusted_certificate),
-        .crl = file_index(apply, values->crl),
-        .dhparam = file_index(apply, values->dhparam),
-        .passwords = file_index(apply, values->passwords),
+        .client_ca = ssl_file_index(apply, values->client_certificate),
+        .trusted = ssl_file_index(apply, values->trusted_certificate),
+        .crl = ssl_file_index(apply, values->crl),
+        .dhparam = ssl_file_index(apply, values->dhparam),
+        .passwords = ssl_file_index(apply, values->passwords),
         .tickets = values->session_tickets != 0,
         .ticket_keys = make_indexes(apply, &values->ticket_keys),
         .ticket_key_n = values->ticket_keys.n,
@@ -242,7 +239,7 @@ void ssl_make_profiles(struct apply *apply, struct scope *stream)
     struct ssl_conf *conf = feature_conf(apply, FEATURE_SSL);
     bool keeps = uses_variables(apply->cycle->stream.variables, &conf->facts);
     struct scope *server;
-    unsigned n = count_profiles(stream);
+    unsigned n = count_profiles(stream) + conf->client_n;
 
     STAILQ_FOREACH (server, &stream->servers, link) { /* a client may be passed on */
         server->server->keeps_tls = keeps;
@@ -256,6 +253,7 @@ void ssl_make_profiles(struct apply *apply, struct scope *stream)
     STAILQ_FOREACH (server, &stream->servers, link)
         if (apply_is_whole(apply, server) && has_tls(server))
             give_profile(apply, server);
+    ssl_make_clients(apply);
     assert(apply->cycle->tls.n <= n);
 }
 

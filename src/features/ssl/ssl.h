@@ -38,6 +38,27 @@ struct ssl_values {
     int64_t handshake_timeout, session_timeout; /* ms */
 };
 
+/* The struct of a protocol's directives of TLS to servers. */
+struct ssl_client_values {
+    int64_t on, sends_name, verify, verify_depth, reuses_sessions;
+    int64_t versions; /* TLS_VERSION_... */
+    struct ssl_alpn alpn;
+    struct ssl_commands commands;
+    const char *ciphers; /* NULL: the default */
+    const struct conf_word *certificate, *key, *trusted_certificate, *crl, *passwords;
+    const struct template *name;
+};
+
+/* A profile of connections to servers, to be made. */
+struct ssl_client {
+    struct ssl_client *next;
+    const fb_directive *declared;
+    const struct ssl_client_values *values;
+    const struct scope *server;
+    bool own; /* made for a server with a directive of its own */
+    struct fb_tls_profile shown;
+};
+
 struct ssl_file;
 RB_HEAD(ssl_files, ssl_file);
 
@@ -46,6 +67,8 @@ struct ssl_conf {
     struct ssl_files files;           /* entries of tls_profiles.files, by path */
     const struct tls_profile *common; /* of servers without a directive of TLS; or NULL */
     uint32_t facts;                   /* texts for variables in use: TLS_FACT() of each */
+    struct ssl_client *clients;       /* the latest first */
+    unsigned client_n;
 };
 
 extern const struct variable_row variables_ssl[];
@@ -57,7 +80,25 @@ enum ssl_pem { SSL_PEM_RAW, SSL_PEM_INDENTED, SSL_PEM_ESCAPED };
 int ssl_certificate_value(
     struct fb_conn *conn, struct value *value, fb_bytes der, enum ssl_pem form);
 
-/* Makes the profiles of all servers with a certificate. */
+/* The directives of connections to servers. */
+extern const struct feature_tls ssl_clients;
+
+/* Setters, which both roles have. */
+int ssl_set_alpn(struct apply *apply, const struct conf_directive *directive, void *field);
+int ssl_set_conf_command(struct apply *apply, const struct conf_directive *directive, void *field);
+int ssl_set_file(struct apply *apply, const struct conf_directive *directive, void *field);
+int ssl_set_protocols(struct apply *apply, const struct conf_directive *directive, void *field);
+/* Refuses what nginx takes instead of the path of a certificate or key. */
+int ssl_check_pair_path(struct apply *apply, const struct conf_directive *directive);
+
+/* Returns a word's place as FILE:LINE; NULL after a report. */
+const char *ssl_place(struct apply *apply, const struct conf_word *word);
+/* Returns the index of a file, which becomes an entry at its first use; TLS_NO_FILE where the word
+ * is NULL, and after a report. */
+uint32_t ssl_file_index(struct apply *apply, const struct conf_word *word);
+/* Makes the profiles of connections to servers, in the room that is left. */
+void ssl_make_clients(struct apply *apply);
+/* Makes all profiles. */
 void ssl_make_profiles(struct apply *apply, struct scope *stream);
 /* Tells the bindings of addresses with `ssl`, and reports one without a certificate. */
 void ssl_bind(struct apply *apply, struct scope *stream);

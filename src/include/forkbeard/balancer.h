@@ -43,6 +43,8 @@ typedef struct fb_try {
     const char *server;        /* the server's name in its group, or the text of the address */
     uint32_t left;             /* servers for further choose() calls; may fill meanwhile */
     uint32_t wants_first_byte; /* 1: first_byte() is to be called; 0: nothing uses the time */
+    const char *host;          /* the group's name, or the text of a single address, for tls_name of
+                         fb_connect_with() */
 } fb_try;
 
 /* A check due for one server. Owned by the daemon, and valid until probed(). Later versions only
@@ -55,6 +57,7 @@ typedef struct fb_probe {
                                 the check, and the outcome of this one is dropped. */
     uint32_t expects;        /* 1: the server has to answer; verdict() judges */
     uint32_t reserved;
+    const char *host; /* as of fb_try */
 } fb_probe;
 
 /* The meaning of a server's answer to a check. */

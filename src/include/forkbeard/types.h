@@ -52,6 +52,8 @@ typedef struct fb_listener fb_listener;
 /* Servers for clients to be connected with, from fb_conf_upstream(). Since API 4. */
 typedef struct fb_upstream fb_upstream;
 
+/* What connections to servers by TLS are like, from a directive of FB_VALUE_TLS. Since API 4. */
+typedef struct fb_tls_profile fb_tls_profile;
 /* A check of the health of servers, from fb_conf_health_check(). Since API 4. */
 typedef struct fb_health_check fb_health_check;
 

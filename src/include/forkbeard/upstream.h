@@ -46,6 +46,19 @@ typedef struct fb_connect_options {
     uint64_t age;           /* ms of age after which a connection is not kept; 0: any */
 
     uint32_t flags; /* FB_CONNECT_... */
+
+    /* TLS with the server, by the values of the protocol's directives: `opened` runs after the
+     * handshake, which has `timeout` once more, and a server that cannot be verified as they ask
+     * for ends the connection as FB_TLS_FAILED. NULL: no TLS. An idle connection is reused for the
+     * same values of these fields. */
+    const fb_tls_profile *tls;
+    /* The server's name, for its certificate and, by NAME_server_name, for the server itself, where
+     * the directive NAME_name sets none: "www.example.com", an address; up to 255 bytes, and a port
+     * behind a colon is left out. Variables of NAME_name are the owner's; the worker's connections
+     * take this name in place of text with variables. */
+    fb_bytes tls_name;
+    /* Sent in plain, before the handshake: a PROXY header. Output is sent by TLS, whenever written. */
+    fb_bytes tls_before;
 } fb_connect_options;
 
 /* `local` may be an address of another host, such as a client: the kernel has to be set up to bring

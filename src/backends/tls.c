@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The handshake of a connection to a server: see tls.h. */
+#include "backends/tls.h"
+
+#include "backends/connect.h"
+#include "backends/trunk.h"
+#include "net/conn_output.h"
+#include "session/secure.h"
+#include "shm/siphash.h"
+#include "text/template.h"
+#include "tls/verify_text.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* ---- The server's name ---- */
+
+/* Returns the name without a port, and without the brackets of an address; a unix socket has no
+ * name. */
+static fb_bytes strip_port(fb_bytes name)
+{
+    const uint8_t *end = NULL;
+
+    if (name.n >= 5 && strncasecmp((const char *)name.p, "unix:", 5) == 0)
+        return (fb_bytes) { name.p, 0 };
+    if (name.n > 0 && name.p[0] == '[')
+        end = memchr(name.p, ']', name.n);
+    if (end != NULL)
+        return (fb_bytes) { name.p + 1, (size_t)(end - name.p) - 1 };
+    end = name.n > 0 ? memchr(name.p, ':', name.n) : NULL;
+    return (fb_bytes) { name.p, end != NULL ? (size_t)(end - name.p) : name.n };
+}
+
+/* Evaluates the directive's text; returns 0, 1: it has no value here, or -1 without memory. */
+static int evaluate_name(
+    const struct fb_conn *owner, const struct template *text, struct value *value)
+{
+    struct fb_conn *client;
+
+    if (text == NULL)
+        return 1;
+    if (template_is_constant(text, value))
+        return 0;
+    client = owner != NULL ? session_client_of(owner) : NULL;
+    return client != NULL && !client->outgoing ? template_value(client, text, value) : 1;
+}
+
+int backend_tls_find_name(const struct fb_conn *owner, const fb_connect_options *options,
+    const struct stream *stream, fb_bytes *name)
+{
+    struct value value;
+    int status = evaluate_name(owner, options->tls->name, &value);
+
+    if (status == -1)
+        return -1;
+    *name = strip_port(
+        status == 0 ? (fb_bytes) { (const uint8_t *)value.p, value.n } : options->tls_name);
+    if (name->n <= TLS_NAME_MOST)
+        return 0;
+    if (owner != NULL)
+        conn_log(
+            owner, LEVEL_ERROR, 0, "the name of a server has more than %d bytes", TLS_NAME_MOST);
+    else
+        log_put(stream->net.log, LEVEL_ERROR, 0, "the name of a server has more than %d bytes",
+            TLS_NAME_MOST);
+    return -1;
+}
+
+/* ---- The handshake ---- */
+
+/* Returns a number for the address, the same in all processes, never 0. */
+static uint64_t number_of_server(const struct fb_target *target)
+{
+    static const uint64_t key[2] = { 0, 0 };
+    uint64_t number = siphash(key, target->text, strlen(target->text));
+
+    return number != 0 ? number : 1;
+}
+
+/* Whether the server's certificate is what the profile wants; else a line says why not. */
+static bool accepts_server(struct fb_conn *conn, const struct tls_session *session)
+{
+    const struct trunk *trunk = session_trunk_of(conn->session);
+    fb_bytes name = trunk_name(trunk);
+    const char *why;
+
+    if (trunk->tls->profile->verify == TLS_VERIFY_OFF)
+        return true;
+    if (session->verify == TLS_VERIFY_FAILED) {
+        why = tls_verify_text(session->verify_code);
+        conn_log(conn, session_level_of(conn), 0, "upstream SSL certificate verify error: (%d:%s)",
+            (int)session->verify_code, why != NULL ? why : "unknown");
+        return false;
+    }
+    if (session->verify == TLS_VERIFIED && name.n > 0)
+        return true;
+    conn_log(conn, session_level_of(conn), 0, "upstream SSL certificate does not match \"%.*s\"",
+        (int)name.n, (const char *)name.p);
+    return false;
+}
+
+static void server_secured(struct fb_conn *conn, const struct tls_reply *reply)
+{
+    assert(conn->source.layered && conn->session_phase == SESSION_NEW);
+    if (accepts_server(conn, &reply->session))
+        conn->ops->opened(conn);
+    else
+        conn_fail(conn, FB_TLS_FAILED);
+}
+
+bool backend_tls_begin(struct fb_conn *conn)
+{
+    const struct trunk *trunk = session_trunk_of(conn->session);
+    struct session_secure_options options = { .done = server_secured };
+
+    if (likely(trunk == NULL || trunk->tls == NULL) || conn->source.layered)
+        return false;
+    options.timeout = trunk->timeout;
+    options.start = (struct tls_start) {
+        .role = TLS_CLIENT,
+        .profile = trunk->tls->profile->index,
+        .name = trunk_name(trunk),
+        .server = number_of_server(&trunk->target),
+    };
+    if (session_secure_begin(conn, &options) == -1)
+        conn_fail(conn, FB_NO_MEMORY);
+    else if (trunk->before_n > 0)
+        conn_write(conn, trunk_before(trunk).p, trunk->before_n);
+    return true;
+}
