@@ -67,7 +67,9 @@ struct lack {
 
 /* Directives and variables of TLS. A build with OpenSSL has the rest that begin with "ssl_". */
 static const struct lack tls_lacks[] = {
-    { "proxy_ssl", ": this version has no TLS to servers" },
+    { "proxy_ssl_certificate_cache", ": this version has no certificates by variables" },
+    { "proxy_ssl_key_log", ": this version writes no keys to a file" },
+    { "proxy_ssl", LACKS_OPENSSL },
     { "ssl_buffer_size", "" },
     { "ssl_certificate_cache", ": this version has no certificates by variables" },
     { "ssl_certificate_compression", ": this version does not compress certificates" },

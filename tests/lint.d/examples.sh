@@ -8,7 +8,7 @@
 # what the posix flavour refuses, each after a bar.
 absent_directives() {
     src/forkbeard -V 2>&1 | grep -q '^system: posix' && printf '|worker_cpu_affinity'
-    src/forkbeard -V 2>&1 | grep -q '^libraries that it lacks:.*OpenSSL' && printf '|ssl_(p[ar]|[^p])[a-z_]*'
+    src/forkbeard -V 2>&1 | grep -q '^libraries that it lacks:.*OpenSSL' && printf '|ssl_(p[ar]|[^p])[a-z_]*|proxy_ssl[a-z_]*'
     built=$(src/forkbeard -V 2>&1 | sed -n 's/^event mechanisms: //p')
     for file in "$src"/src/event/mechanisms/*.c; do
         mechanism=$(basename "$file" .c)
@@ -18,7 +18,7 @@ absent_directives() {
 
 check_examples() {
     made=$(mktemp -d "${TMPDIR:-/tmp}/fb_lint.XXXXXX") || return
-    left_out="load_module|ssl_crl|ssl_dhparam$(absent_directives)"
+    left_out="load_module|(proxy_)?ssl_crl|ssl_dhparam$(absent_directives)"
     sed -E "/^ *#($left_out) /!"'s/^( *)#( *(\}|[a-z_]+.*[;{])( *#.*)?)$/\1\2/' \
         conf/forkbeard.conf.default >"$made/all"
     cmp -s "$made/all" conf/forkbeard.conf.default && echo "$made/all: nothing was commented out"

@@ -186,6 +186,24 @@ static const struct sample samples[] = {
     { "proxy_protocol", "on version=2", CHECK(check_proxy_protocol) },
     { "proxy_reset", "on", CHECK(check_proxy_reset) },
     { "proxy_socket_keepalive", "on", CHECK(check_proxy_socket_keepalive) },
+#if HAVE_OPENSSL
+    { "proxy_ssl", "on", CHECK(check_nothing) },
+    { "proxy_ssl_alpn", "h2 http/1.1", CHECK(check_nothing) },
+    { "proxy_ssl_certificate", "\"\"", CHECK(check_nothing) },
+    { "proxy_ssl_certificate_key", "a.key", CHECK(check_nothing) },
+    { "proxy_ssl_ciphers", "HIGH:!aNULL:!MD5", CHECK(check_nothing) },
+    { "proxy_ssl_conf_command", "Options PrioritizeChaCha", CHECK(check_nothing),
+        .again = "Groups P-256" },
+    { "proxy_ssl_crl", "crl.pem", CHECK(check_nothing) },
+    { "proxy_ssl_name", "$pid.test", CHECK(check_nothing) },
+    { "proxy_ssl_password_file", "passwords", CHECK(check_nothing) },
+    { "proxy_ssl_protocols", "TLSv1.3", CHECK(check_nothing), .again = "TLSv1.2" },
+    { "proxy_ssl_server_name", "on", CHECK(check_nothing) },
+    { "proxy_ssl_session_reuse", "off", CHECK(check_nothing) },
+    { "proxy_ssl_trusted_certificate", "ca.pem", CHECK(check_nothing) },
+    { "proxy_ssl_verify", "off", CHECK(check_nothing) },
+    { "proxy_ssl_verify_depth", "3", CHECK(check_nothing) },
+#endif
     { "proxy_timeout", "1m", CHECK(check_proxy_timeout) },
     { "proxy_upload_rate", "$pid", CHECK(check_proxy_upload_rate) },
     { "return", "\"hello\\n\"", CHECK(check_return) },
@@ -302,6 +320,24 @@ static void write_handler(const fb_protocol *protocol, char text[64])
     }
 }
 
+/* Adds the directives of TLS to servers, which are a feature's rows, and the proxy's names. */
+static void add_tls_rows(const fb_protocol *protocol)
+{
+    const struct feature_tls *tls = features_all[FEATURE_SSL]->tls;
+
+    for (const struct setting *row = tls != NULL ? tls->rows : NULL;
+        row != NULL && row->name != NULL; row++) {
+        struct directive_case *added = add_case(row->name, row->at);
+
+        added->least = row->least;
+        added->most = row->most;
+        added->repeats = row->repeats;
+        added->initial = row->initial;
+        added->unset = row->unset;
+        write_handler(protocol, added->handler);
+    }
+}
+
 static void add_protocol(const fb_protocol *protocol)
 {
     for (unsigned i = 0; i < protocol->directive_n; i++) {
@@ -312,6 +348,10 @@ static void add_protocol(const fb_protocol *protocol)
 
         if (is_refused(directive->name))
             continue;
+        if (directive->value == FB_VALUE_TLS) {
+            add_tls_rows(protocol);
+            continue;
+        }
         added = add_case(directive->name, at);
         added->least = added->most = directive->value != FB_VALUE_NONE;
         if (directive->value == FB_VALUE_CUSTOM) {

@@ -126,8 +126,8 @@ START_TEST(what_only_nginx_has_is_called_so)
         { "ssl_ocsp_responder", ": this version has no OCSP" },
         { "ssl_stapling", ": this version has no OCSP" },
         { "ssl_verify", "" },
-        { "proxy_ssl", ": this version has no TLS to servers" },
-        { "proxy_ssl_name", ": this version has no TLS to servers" },
+        { "proxy_ssl_certificate_cache", ": this version has no certificates by variables" },
+        { "proxy_ssl_key_log", ": this version writes no keys to a file" },
         { "zone_sync_ssl", "" },
     };
     struct loading loading;

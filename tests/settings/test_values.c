@@ -168,7 +168,8 @@ static const char *const exempt[] = { "events", "geo", "include", "listen", "map
     "upstream", "least_conn", "match", "ssl_ciphers", "ssl_client_certificate", "ssl_conf_command",
     "ssl_crl", "ssl_dhparam", "ssl_password_file", "ssl_session_ticket_key",
     "ssl_trusted_certificate", "proxy_bind", "proxy_download_rate", "proxy_pass", "proxy_protocol",
-    "proxy_upload_rate" };
+    "proxy_upload_rate", "proxy_ssl_ciphers", "proxy_ssl_conf_command", "proxy_ssl_crl",
+    "proxy_ssl_name", "proxy_ssl_password_file", "proxy_ssl_trusted_certificate" };
 
 /* A configuration on a single line with the directive in its first allowed place. Returns the
  * column of the first value. */

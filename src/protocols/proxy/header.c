@@ -49,27 +49,29 @@ static bool read_ends(fb_conn *client, struct end ends[2])
            read_end(&ends[0], &peer) && read_end(&ends[1], &local);
 }
 
-static void write_v1(fb_conn *server, const struct end ends[2], bool known)
+static size_t make_v1(char line[PROXY_HEADER_MOST], const struct end ends[2], bool known)
 {
-    char line[128] = "PROXY UNKNOWN\r\n", text[2][INET6_ADDRSTRLEN];
+    char text[2][INET6_ADDRSTRLEN];
     bool is_ipv4 = known && ends[0].is_ipv4 && ends[1].is_ipv4;
 
     for (int i = 0; i < 2 && known; i++)
         inet_ntop(is_ipv4 ? AF_INET : AF_INET6,
             is_ipv4 ? (const void *)&ends[i].ipv4 : (const void *)&ends[i].ipv6, text[i],
             sizeof(text[i]));
-    if (known)
-        snprintf(line, sizeof(line), "PROXY %s %s %s %u %u\r\n", is_ipv4 ? "TCP4" : "TCP6", text[0],
-            text[1], ntohs(ends[0].port), ntohs(ends[1].port));
-    fb_write(server, line, strlen(line));
+    if (!known)
+        strcpy(line, "PROXY UNKNOWN\r\n");
+    else
+        snprintf(line, PROXY_HEADER_MOST, "PROXY %s %s %s %u %u\r\n", is_ipv4 ? "TCP4" : "TCP6",
+            text[0], text[1], ntohs(ends[0].port), ntohs(ends[1].port));
+    return strlen(line);
 }
 
-static void write_v2(fb_conn *server, const struct end ends[2], bool known)
+static size_t make_v2(uint8_t header[PROXY_HEADER_MOST], const struct end ends[2], bool known)
 {
-    uint8_t header[52] = "\r\n\r\n\0\r\nQUIT\n\x21"; /* version 2, PROXY */
     bool is_ipv4 = known && ends[0].is_ipv4 && ends[1].is_ipv4;
     size_t size = is_ipv4 ? sizeof(struct in_addr) : sizeof(struct in6_addr), n = 0;
 
+    memcpy(header, "\r\n\r\n\0\r\nQUIT\n\x21\0\0\0", 16); /* version 2, PROXY */
     for (int i = 0; i < 2 && known; i++, n += size)
         memcpy(header + 16 + n, is_ipv4 ? (const void *)&ends[i].ipv4 : (const void *)&ends[i].ipv6,
             size);
@@ -77,18 +79,16 @@ static void write_v2(fb_conn *server, const struct end ends[2], bool known)
         memcpy(header + 16 + n, &ends[i].port, sizeof(in_port_t));
     header[13] = !known ? 0x00 : is_ipv4 ? 0x11 : 0x21; /* unspecified, or a stream */
     header[15] = (uint8_t)n;
-    fb_write(server, header, 16 + n);
+    return 16 + n;
 }
 
-void proxy_header_write(fb_conn *client, fb_conn *server, enum proxy_header header)
+size_t proxy_header_make(fb_conn *client, enum proxy_header header, uint8_t room[PROXY_HEADER_MOST])
 {
     struct end ends[2];
     bool known = read_ends(client, ends);
 
-    if (header == PROXY_HEADER_V2)
-        write_v2(server, ends, known);
-    else
-        write_v1(server, ends, known);
+    return header == PROXY_HEADER_V2 ? make_v2(room, ends, known)
+                                     : make_v1((char *)room, ends, known);
 }
 
 int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32_t n)

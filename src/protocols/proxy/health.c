@@ -3,6 +3,7 @@
 #include "protocols/proxy/proxy.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Retry interval of a worker without room for a connection. */
 #define RETRY_MS 1000
@@ -65,11 +66,20 @@ static bool begin_check(
         .timeout = run->probe->timeout,
         .log_level = FB_LOG_INFO,
     };
+    fb_conn *server;
 
     bind_check(&options, run->checks, health->bind);
+    if (health->tls != NULL) {
+        options.tls = health->tls;
+        options.tls_name =
+            (fb_bytes) { (const uint8_t *)run->probe->host, strlen(run->probe->host) };
+    }
     run->began_ms = fb_mono_ms(worker);
     run->doing = "connecting to upstream";
-    if (fb_connect_with(worker, run->probe->target, &probe_ops, run, &options) != NULL)
+    server = fb_connect_with(worker, run->probe->target, &probe_ops, run, &options);
+    if (server != NULL && health->tls != NULL) /* the handshake has the time once more */
+        fb_timer(server, TIMER_TIMEOUT, run->probe->timeout);
+    if (server != NULL)
         return true;
     run->checks->upstreams->probed(worker, run->probe, FB_PROBE_UNUSED, run->doing, 0);
     run->probe = NULL;
@@ -211,6 +221,8 @@ static void probe_closed(fb_conn *server, void *state, fb_reason reason)
     struct proxy_probe *run = state;
     fb_probe_end how = probe_end_of(server, run, reason);
 
+    if (reason == FB_TLS_FAILED || reason == FB_TLS_TIMED_OUT)
+        run->doing = "SSL handshaking to upstream";
     if (run->error == 0 && how == FB_PROBE_FAILED)
         run->error = fb_error_of(server);
     run->checks->upstreams->probed(worker, run->probe, how, run->doing, run->error);

@@ -40,6 +40,7 @@ struct proxy_health {
     int64_t timeout;                     /* ms */
     uint64_t most;                       /* limit of the compared bytes of an answer */
     const struct proxy_bind *bind;       /* to connect from */
+    const fb_tls_profile *tls;           /* proxy_ssl; NULL: off */
     const fb_health_check *health_check; /* NULL: none */
 };
 

@@ -42,6 +42,7 @@ static int proxy_conf_done(fb_conf *conf, void *value, const void *parent)
     (void)parent;
     own->health.most = (uint64_t)own->buffer_size;
     own->health.bind = &own->bind;
+    own->health.tls = own->tls;
     return proxy_health_done(conf, own->upstream, &own->health);
 }
 
@@ -134,6 +135,10 @@ static const fb_directive directives[] = {
     { .name = "proxy_socket_keepalive",
         .value = FB_VALUE_FLAG,
         .offset = offsetof(struct proxy_conf, socket_keepalive),
+        .initial = "off" },
+    { .name = "proxy_ssl",
+        .value = FB_VALUE_TLS,
+        .offset = offsetof(struct proxy_conf, tls),
         .initial = "off" },
     { .name = "proxy_timeout",
         .value = FB_VALUE_MSEC,

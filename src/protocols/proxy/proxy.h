@@ -49,6 +49,7 @@ struct proxy_conf {
     struct proxy_bind bind;
     struct proxy_rate download, upload;
     enum proxy_header header;
+    const fb_tls_profile *tls; /* proxy_ssl; NULL: off */
     struct proxy_health health;
 };
 
@@ -77,8 +78,11 @@ struct proxy {
 /* session.c: the callbacks of clients */
 extern const fb_ops proxy_session_ops;
 
-/* header.c: Writes the header of the client to its server. */
-void proxy_header_write(fb_conn *client, fb_conn *server, enum proxy_header header);
+/* Bytes of the longest PROXY header. */
+#define PROXY_HEADER_MOST 128
+/* header.c: Makes the header of the client for its server; returns the number of bytes. */
+size_t proxy_header_make(
+    fb_conn *client, enum proxy_header header, uint8_t room[PROXY_HEADER_MOST]);
 /* header.c: proxy_protocol on|off [version=1|2] */
 int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 

@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 /* How long after a session without a byte a client is listened to first, and for how long. */
 #define SILENCE_MS 100
@@ -63,6 +64,13 @@ static void server_first_byte(fb_conn *server, void *state)
     own->upstreams->first_byte(state);
 }
 
+static void write_header(fb_conn *client, fb_conn *server, enum proxy_header header)
+{
+    uint8_t room[PROXY_HEADER_MOST];
+
+    fb_write(server, room, proxy_header_make(client, header, room));
+}
+
 static int server_opened(fb_conn *server, void *state)
 {
     fb_conn *client = state;
@@ -90,8 +98,8 @@ static int server_opened(fb_conn *server, void *state)
     }
     proxy->connected = true;
     own->upstreams->connected(client);
-    if (conf->header != PROXY_HEADER_NONE)
-        proxy_header_write(client, server, conf->header);
+    if (conf->header != PROXY_HEADER_NONE && conf->tls == NULL)
+        write_header(client, server, conf->header);
     fb_pipe(client, server, &options);
     return 0;
 }
@@ -161,19 +169,33 @@ static const fb_ops server_ops = {
 
 /* ---- Tries ---- */
 
-/* Connects to a server by an address of ours; NULL: no connection. */
+/* Connects to a server, by an address of ours if any is set; NULL: no connection. */
 static fb_conn *connect_bound(fb_conn *client, const fb_target *target, fb_connect_options *options)
 {
     const struct proxy_conf *conf = fb_conf_of(client);
     struct sockaddr_storage room;
-    int status;
+    int status = 0;
 
-    options->local = proxy_bind_address(client, &room, &status);
+    if (conf->bind.n > 0)
+        options->local = proxy_bind_address(client, &room, &status);
     if (status != 0)
         return NULL;
     if (options->local != NULL && conf->bind.transparent)
         options->flags |= FB_CONNECT_TRANSPARENT;
     return fb_connect_with(fb_worker_of(client), target, &server_ops, client, options);
+}
+
+/* Connects to a server with the options of TLS; NULL: no connection. */
+static fb_conn *connect_secured(fb_conn *client, const fb_try *run, fb_connect_options *options)
+{
+    const struct proxy_conf *conf = fb_conf_of(client);
+    uint8_t room[PROXY_HEADER_MOST];
+
+    options->tls = conf->tls;
+    options->tls_name = (fb_bytes) { (const uint8_t *)run->host, strlen(run->host) };
+    if (conf->header != PROXY_HEADER_NONE)
+        options->tls_before = (fb_bytes) { room, proxy_header_make(client, conf->header, room) };
+    return connect_bound(client, run->target, options);
 }
 
 static void connect_to(fb_conn *client, struct proxy *proxy, const struct proxy_worker *own,
@@ -189,7 +211,9 @@ static void connect_to(fb_conn *client, struct proxy *proxy, const struct proxy_
 
     proxy->may_go_on = run->left > 0;
     proxy->times_first = run->wants_first_byte != 0;
-    if (conf->bind.n > 0)
+    if (conf->tls != NULL)
+        server = connect_secured(client, run, &options);
+    else if (conf->bind.n > 0)
         server = connect_bound(client, run->target, &options);
     else
         server = fb_connect_with(own->worker, run->target, &server_ops, client, &options);
