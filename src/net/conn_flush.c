@@ -212,16 +212,20 @@ static void wait_closed(struct fb_conn *conn)
     conn_count(conn);
 }
 
+/* Whether the connection is left to a next owner, who must not be given input of the last one. */
+static inline bool is_to_be_kept(const struct fb_conn *conn)
+{
+    return unlikely(conn->phase == CONN_KEEPING) && conn->in == NULL && !conn->source.partial &&
+           conn->read != CONN_READ_ENDED;
+}
+
 void conn_finish_close(struct fb_conn *conn)
 {
-    bool keeps = conn->phase == CONN_KEEPING && conn->in == NULL && !conn->source.partial &&
-                 conn->read != CONN_READ_ENDED;
-
     assert(conn->out == NULL && conn->unsent == 0);
-    if (!has_left(conn, !keeps)) {
+    if (!has_left(conn, !is_to_be_kept(conn))) {
         conn_watch_writing(conn);
         wait_closed(conn);
-    } else if (keeps) {
+    } else if (is_to_be_kept(conn)) {
         keep_open(conn);
     } else if (unlikely(conn->pipe != NULL && conn_pipe_of(conn)->reset != CONN_PIPE_RESETS_NOT)) {
         if (reset_waits(conn))

@@ -22,7 +22,7 @@
 
 /* Sends borrowed output where no other waits; else, and after an incomplete send, leaves the work
  * to conn_flush(), as for an armed event: more than to send may be due. */
-static inline void send_borrowed(struct net *net)
+static ALWAYS_INLINE void send_borrowed(struct net *net)
 {
     struct fb_conn *conn = net->borrower;
     const struct event *writing = &conn->source.events[EVENT_WRITE];
