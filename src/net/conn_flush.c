@@ -146,6 +146,8 @@ void conn_end(struct fb_conn *conn, fb_reason reason)
         reset = ends_with_reset(conn, reason);
         if ((reset || reason == FB_RESET) && conn_is_owned(conn) && conn->source.fd != -1)
             conn->sent -= queued_by_kernel(conn);
+        if (conn->source.layered && !reset && reason != FB_RESET && conn->unsent == 0)
+            conn->source.io->flush(&conn->source, true); /* output that was dropped looks cut off */
     }
     if (likely(conn_is_owned(conn)))
         detach_owner(conn, reason);

@@ -249,6 +249,24 @@ START_TEST(a_failure_is_no_end)
 }
 END_TEST
 
+/* With nothing unsent, the end of a failed connection is one for the peer as well. */
+START_TEST(a_timeout_is_an_end)
+{
+    for (int held = 0; held < 2; held++) {
+        struct sealed sealed;
+
+        open_with_held(&sealed, _i, held ? 7 : SIZE_MAX);
+        sim_set_room(sealed.owner->socket, SIZE_MAX);
+        conn_fail(sealed.owner->conn, FB_TIMED_OUT);
+        fixture_settle(sealed.fixture);
+        ck_assert_int_eq(sealed.owner->reason, FB_TIMED_OUT);
+        ck_assert(sealed.owner->socket->closed);
+        check_told(&sealed);
+        sealed_close(&sealed);
+    }
+}
+END_TEST
+
 /* ---- A connection for the next owner ---- */
 
 static struct conn_ops keeping_ops;
@@ -407,6 +425,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_close_does_not_touch_lent_input, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, an_abort_drops_held_output, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, a_reset_is_found_while_output_is_held, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_timeout_is_an_end, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, a_failure_is_no_end, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, a_kept_connection_has_sent_all, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(
