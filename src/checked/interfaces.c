@@ -81,6 +81,8 @@ INTERFACE_VOID("stream.count",
     sdk_stream.count(conn, received, sent))
 INTERFACE_VALUE("stream.pass", int checked_stream_pass(fb_conn *conn, const fb_listener *listener),
     CONN(conn) && GIVEN(listener), sdk_stream.pass(conn, listener), -1)
+INTERFACE_VALUE("stream.tlvs", uint32_t checked_stream_tlvs(const fb_conn *conn, uint8_t *out),
+    CONN(conn) && GIVEN(out), sdk_stream.tlvs(conn, out), 0)
 
 const fb_stream checked_stream = {
     .size = sizeof(fb_stream),
@@ -91,6 +93,7 @@ const fb_stream checked_stream = {
     .status = checked_stream_status,
     .count = checked_stream_count,
     .pass = checked_stream_pass,
+    .tlvs = checked_stream_tlvs,
 };
 
 /* ---- upstream ---- */

@@ -57,9 +57,9 @@ static_assert(offsetof(fb_connect_options, key) == 48 &&
                   offsetof(fb_pipe_options, buffer) == 40 && sizeof(fb_pipe_options) == 56,
     "layout of API 4");
 static_assert(sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, pass) == 56 &&
-                  offsetof(fb_upstreams, end) == 32 && sizeof(fb_try) == 32 &&
-                  offsetof(fb_upstreams, probed) == 56 && sizeof(fb_probe) == 48 &&
-                  sizeof(fb_health_options) == 32,
+                  offsetof(fb_stream, tlvs) == 64 && offsetof(fb_upstreams, end) == 32 &&
+                  sizeof(fb_try) == 32 && offsetof(fb_upstreams, probed) == 56 &&
+                  sizeof(fb_probe) == 48 && sizeof(fb_health_options) == 32,
     "layout of API 4");
 static_assert(sizeof(fb_map_cursor) == 16 && sizeof(fb_name_record) == 40 &&
                   sizeof(fb_names) == 56 && sizeof(fb_resolve_options) == 40,

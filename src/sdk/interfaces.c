@@ -8,6 +8,7 @@
 #include "backends/tries.h"
 #include "features/health/match.h"
 #include "features/pass/pass.h"
+#include "features/ssl/tlvs.h"
 #include "sdk/handle.h"
 #include "session/record.h"
 #include "text/template.h"
@@ -121,6 +122,13 @@ static int stream_pass(fb_conn *conn, const fb_listener *listener)
     return client != NULL && client == conn ? pass_client(client, listener) : -1;
 }
 
+static uint32_t stream_tlvs(const fb_conn *conn, uint8_t *out)
+{
+    const struct fb_conn *client = stream_client_of(conn, "fb_stream.tlvs");
+
+    return client != NULL ? ssl_tlvs_write(client, out) : 0;
+}
+
 const fb_stream sdk_stream = {
     .size = sizeof(fb_stream),
     .get = stream_get_variable,
@@ -130,6 +138,7 @@ const fb_stream sdk_stream = {
     .status = stream_status,
     .count = stream_count,
     .pass = stream_pass,
+    .tlvs = stream_tlvs,
 };
 
 /* ---- upstream ---- */

@@ -78,10 +78,11 @@ static void add_values(struct apply *apply, const struct server *server)
     }
 }
 
-/* Adds FB_NEEDS_...; the right to ask servers of names comes with `resolver`. */
+/* Adds FB_NEEDS_... that are rights; the right to ask servers of names comes with `resolver`. */
 static void add_rights(struct needs *needs, uint64_t rights)
 {
-    needs->rights |= rights & ~(uint64_t)FB_NEEDS_RESOLVER;
+    needs->rights |=
+        rights & ~(uint64_t)(FB_NEEDS_RESOLVER | FB_NEEDS_TLVS | FB_NEEDS_CERTIFICATES);
     if (rights & FB_NEEDS_TRANSPARENT)
         needs->rights |= FB_NEEDS_BIND;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The variables of TLS: what a session keeps of a handshake, and in which form it is shown. A phase
  * of the server stands for the handshake. */
+#include "features/ssl/tlvs.h"
+#include "net/proxy_protocol.h"
 #include "session/tls.h"
 #include "support/fixture.h"
 #include "support/server_defaults.h"
@@ -23,6 +25,8 @@ static struct tls_test {
     fb_bytes facts, peer;
     struct variable *used_texts[countof(texts)];
     char text_values[countof(texts)][512];
+    uint8_t tlvs[FB_TLVS_MOST];
+    uint32_t tlv_n;
     bool passes;
     unsigned logged;
     char early[countof(names)][80], values[countof(names)][80]; /* "-": missing */
@@ -68,6 +72,7 @@ static unsigned note_log(struct fb_conn *conn, const void *arg)
     (void)arg;
     test.logged++;
     note_values(conn, test.values);
+    test.tlv_n = ssl_tlvs_write(conn, test.tlvs);
     for (size_t i = 0; i < countof(texts); i++) {
         const struct value *value = variable_value(conn, test.used_texts[i]);
 
@@ -283,6 +288,67 @@ START_TEST(texts_of_a_certificate)
 }
 END_TEST
 
+/* The type-length-value of the type is this text; NULL: there is none. */
+static void has_tlv(fb_bytes tlvs, unsigned type, const char *expected)
+{
+    fb_bytes value;
+
+    ck_assert(proxy_protocol_find(tlvs, type, &value) == (expected != NULL));
+    if (expected == NULL)
+        return;
+    ck_assert_uint_eq(value.n, strlen(expected));
+    ck_assert_mem_eq(value.p, expected, value.n);
+}
+
+START_TEST(a_proxy_header_tells_of_tls)
+{
+    static uint8_t block[TLS_FACTS_MOST], der[TLS_PEER_MOST];
+    static char name[300];
+    struct tls_session session = { .version = TLS_1_3,
+        .suite = 0x1301,
+        .verify = TLS_VERIFIED,
+        .alpn = "h2",
+        .alpn_n = 2,
+        .name = "a.example",
+        .name_n = 9 };
+    fb_bytes tlvs, ssl, parts;
+    uint32_t verify;
+
+    begin();
+    memset(name, 'n', sizeof(name) - 1);
+    for (int i = 0; i < 5; i++) {
+        /* verified, resumed, without a certificate, not verified and with a long name, with DER */
+        session.resumed = i == 1;
+        session.verify = i == 2 ? TLS_VERIFIED_NONE : i == 3 ? TLS_VERIFY_FAILED : TLS_VERIFIED;
+        session.verify_code = i == 3 ? 18 : 0;
+        test.facts = (fb_bytes) { block, 0 };
+        if (i != 2)
+            test.facts.n = tls_facts_put(
+                block, 0, TLS_FACT_COMMON_NAME, i == 3 ? name : "any", i == 3 ? 299 : 3);
+        test.facts.n = tls_facts_put(block, test.facts.n, TLS_FACT_OWN_KEY, "EC256", 5);
+        test.facts.n = tls_facts_put(block, test.facts.n, TLS_FACT_OWN_ALGORITHM, "RSA-SHA256", 10);
+        test.peer = (fb_bytes) { der, i == 2 ? 0 : sizeof(der) };
+        test.fixture->server.server.needs = i == 4 ? FB_NEEDS_CERTIFICATES : 0;
+        serve(&session);
+        tlvs = (fb_bytes) { test.tlvs, test.tlv_n };
+        has_tlv(tlvs, PROXY_PROTOCOL_ALPN, "h2");
+        has_tlv(tlvs, PROXY_PROTOCOL_AUTHORITY, "a.example");
+        ck_assert(proxy_protocol_find(tlvs, PROXY_PROTOCOL_SSL, &ssl));
+        ck_assert_uint_eq(ssl.p[0], i == 2 ? 1 : i == 1 ? 5 : 7);
+        ck_assert(proxy_protocol_ssl(ssl, &verify, &parts));
+        ck_assert_uint_eq(verify, i == 2 ? 1 : i == 3 ? 18 : 0);
+        has_tlv(parts, PROXY_PROTOCOL_SSL_VERSION, "TLSv1.3");
+        has_tlv(parts, PROXY_PROTOCOL_SSL_CN, i == 2 || i == 3 ? NULL : "any");
+        has_tlv(parts, PROXY_PROTOCOL_SSL_CIPHER, "TLS_AES_128_GCM_SHA256");
+        has_tlv(parts, PROXY_PROTOCOL_SSL_SIG_ALG, "RSA-SHA256");
+        has_tlv(parts, PROXY_PROTOCOL_SSL_KEY_ALG, "EC256");
+        ck_assert(proxy_protocol_find(parts, PROXY_PROTOCOL_SSL_CLIENT_CERT, &ssl) == (i == 4));
+        ck_assert(i != 4 || (ssl.n == sizeof(der) && ssl.p + ssl.n == test.tlvs + test.tlv_n));
+    }
+    end();
+}
+END_TEST
+
 START_TEST(without_a_handshake_there_is_nothing)
 {
     static const struct tls_session session = { .version = TLS_1_3, .suite = 0x1301 };
@@ -290,6 +356,7 @@ START_TEST(without_a_handshake_there_is_nothing)
     begin();
     serve(NULL);
     check_values(test.values, "- - - - - - - -");
+    ck_assert_uint_eq(test.tlv_n, 0);
     test.fixture->server.binding.ssl = false;
     test.fixture->server.server.keeps_tls = false; /* no variable is used: nothing is kept */
     serve(&session);
@@ -331,6 +398,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, groups_have_names_or_numbers);
     tcase_add_test(tcase, a_failed_verification_has_a_reason);
     tcase_add_test(tcase, texts_of_a_certificate);
+    tcase_add_test(tcase, a_proxy_header_tells_of_tls);
     tcase_add_test(tcase, without_a_handshake_there_is_nothing);
     tcase_add_test(tcase, without_memory_the_session_ends);
 }

@@ -424,7 +424,9 @@ START_TEST(mistakes_are_refused)
         "proxy_upload_rate off;", "proxy_upload_rate 1g;", "proxy_upload_rate k;",
         "proxy_upload_rate -1;", "proxy_upload_rate 9223372036854775808;",
         "proxy_upload_rate 9007199254740992k;", "proxy_download_rate $nothing;",
-        "proxy_protocol yes;", "proxy_protocol on version=3;" };
+        "proxy_protocol yes;", "proxy_protocol on version=3;", "proxy_protocol v2 version=1;",
+        "proxy_protocol v1;", "proxy_protocol on certificate;",
+        "proxy_protocol on version=2 certificate more;" };
     char server[256];
 
     snprintf(server, sizeof(server), "proxy_pass " SERVER "; %s", wrong[_i]);
@@ -465,6 +467,9 @@ START_TEST(the_server_is_told_of_the_client)
     expect_header(v2, "proxy_protocol", "PROXY TCP6 2001:db8::7 2001:db8::8 1 2\r\nhi",
         HEARD("\r\n\r\n\0\r\nQUIT\n\x21\x21\0\x24\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x07"
               "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\0\x02\x50\0\x01\0\x50hi"));
+    expect_header("proxy_pass " SERVER "; proxy_protocol V2 certificate;", "proxy_protocol",
+        "PROXY TCP4 10.1.2.3 10.9.9.9 56324 443\r\nhi",
+        HEARD("\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x0a\x01\x02\x03\xc0\0\x02\x50\xdc\x04\0\x50hi"));
     expect_header("proxy_pass " SERVER "; proxy_protocol off;", NULL, "hi", HEARD("hi"));
 }
 END_TEST

@@ -393,63 +393,6 @@ START_TEST(a_server_without_a_certificate_verifies_as_the_default_server)
 }
 END_TEST
 
-START_TEST(a_variable_makes_sessions_keep_facts)
-{
-    static const struct {
-        const char *name;
-        uint32_t facts;
-    } rows[] = {
-        { "protocol", 0 },
-        { "cipher", 0 },
-        { "curve", 0 },
-        { "session_reused", 0 },
-        { "server_name", 0 },
-        { "alpn_protocol", 0 },
-        { "session_id", 0 },
-        { "client_verify", 0 },
-        { "ciphers", TLS_FACT(TLS_FACT_CIPHERS) },
-        { "curves", TLS_FACT(TLS_FACT_CURVES) },
-        { "sigalg", TLS_FACT(TLS_FACT_SIGNATURE) },
-        { "sigalgs", TLS_FACT(TLS_FACT_SIGNATURES) },
-        { "client_cert", TLS_FACT_PEER },
-        { "client_escaped_cert", TLS_FACT_PEER },
-        { "client_raw_cert", TLS_FACT_PEER },
-        { "client_fingerprint", TLS_FACT(TLS_FACT_FINGERPRINT) },
-        { "client_i_dn", TLS_FACT(TLS_FACT_ISSUER) },
-        { "client_s_dn", TLS_FACT(TLS_FACT_SUBJECT) },
-        { "client_serial", TLS_FACT(TLS_FACT_SERIAL) },
-        { "client_sigalg", TLS_FACT(TLS_FACT_PEER_SIGNATURE) },
-        { "client_v_end", TLS_FACT(TLS_FACT_NOT_AFTER) },
-        { "client_v_remain", TLS_FACT(TLS_FACT_EXPIRY) },
-        { "client_v_start", TLS_FACT(TLS_FACT_NOT_BEFORE) },
-    };
-    char text[512];
-
-    for (size_t i = 0; i < countof(rows); i++) {
-        snprintf(text, sizeof(text), BEGIN "server { listen 1 ssl; " PAIR " return $ssl_%s; } }",
-            rows[i].name);
-        accept_text(&loading, text, "");
-        ck_assert(loading_server(&loading, 0)->keeps_tls);
-        ck_assert_uint_eq(loading_server(&loading, 0)->tls->facts, rows[i].facts);
-        ck_assert(
-            loading_server(&loading, 0)->keeps_certificate == (rows[i].facts == TLS_FACT_PEER));
-    }
-    accept_text(&loading,
-        BEGIN "server { listen 1 ssl; " PAIR
-              " return \"$ssl_client_s_dn $SSL_client_i_dn $ssl_cipher\"; } }",
-        "");
-    ck_assert_uint_eq(loading_server(&loading, 0)->tls->facts,
-        TLS_FACT(TLS_FACT_SUBJECT) | TLS_FACT(TLS_FACT_ISSUER));
-    accept_text(&loading, BEGIN "server { listen 1 ssl; " PAIR " return a; } }", "");
-    ck_assert(!loading_server(&loading, 0)->keeps_tls);
-    ck_assert_uint_eq(loading_server(&loading, 0)->tls->facts, 0);
-    refuse_text(&loading, BEGIN "server { listen 1; return $ssl_ech_status; } }",
-        "\"ssl_ech_status\" variable of nginx is not supported: this version has no Encrypted "
-        "Client "
-        "Hello in /main:1:47\n");
-}
-END_TEST
-
 static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, begin, end);
@@ -468,7 +411,6 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, an_address_has_tls_for_all_of_its_servers);
     tcase_add_test(tcase, a_server_without_a_certificate_has_the_default_server_s);
     tcase_add_test(tcase, a_server_without_a_certificate_verifies_as_the_default_server);
-    tcase_add_test(tcase, a_variable_makes_sessions_keep_facts);
 }
 
 #else

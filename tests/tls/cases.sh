@@ -249,7 +249,18 @@ part_proxied() {
         quietly python proxied 7006 2
         eventually has_lines tls.log '^python.test 7006 .* from=192.0.2.1$' 2
     fi
+    if [ "$server" = forkbeard ]; then
+        answers told 7014 -cert client.pem -key client.key -alpn h2
+        eventually has_lines tlvs.log \
+            '^openssl.test alpn=h2 verify=0 TLSv1.3 cn=client TLS_[^ ]* ecdsa-with-SHA256 RSA2048 certificate=-$'
+        answers told 7014 -tls1_2
+        eventually has_lines tlvs.log \
+            '^openssl.test alpn=- verify=1 TLSv1.2 cn=- ECDHE-RSA-[^ ]* ecdsa-with-SHA256 RSA2048 certificate=-$'
+        answers told 7015 -cert client.pem -key client.key
+        eventually has_lines tlvs.log ' cn=client .* EC256 certificate=0'
+    fi
     has haproxy || return 0
+    cat rsa.pem rsa.key >haproxy.pem
     cat >haproxy.conf <<EOF
 defaults
     mode tcp
@@ -262,6 +273,9 @@ listen v1
 listen v2
     bind $theirs:7002
     server forkbeard $ours:7006 send-proxy-v2
+listen tls
+    bind $theirs:7003 ssl crt haproxy.pem ca-file ca.pem verify optional alpn echo,h2
+    server forkbeard $ours:7013 send-proxy-v2-ssl-cn proxy-v2-options cert-key,cert-sig,ssl-cipher,authority
 EOF
     begin haproxy -db -f haproxy.conf
     for port in 7001 7002; do
@@ -269,6 +283,20 @@ EOF
         answers proxied "$theirs:$port"
     done
     eventually has_lines tls.log '^openssl.test 7006 .* from=127.0.0.1$' 2
+    [ "$server" = forkbeard ] || return 0
+    eventually listens 7003
+    for address in "$theirs:7003" "$ours:7014"; do
+        for version in 1_2 1_3; do
+            lines=$(wc -l <tlvs.log)
+            answers told "$address" -tls$version -alpn echo -cert client.pem -key client.key
+            eventually has_lines tlvs.log . $((lines + 1))
+            tail -n 1 tlvs.log >"told.$version.${address#*:}"
+        done
+    done
+    for version in 1_2 1_3; do
+        cmp told.$version.7003 told.$version.7014 ||
+            fail "haproxy and forkbeard tell servers differently: $(cat told.$version.*)"
+    done
 }
 
 # ---- Many at once ----

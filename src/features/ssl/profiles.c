@@ -234,6 +234,25 @@ static bool uses_variables(struct variables *variables, uint32_t *facts)
     return any;
 }
 
+/* Whether a protocol needs facts of TLS; adds the facts. */
+static bool needs_facts(struct apply *apply, const struct scope *stream, uint32_t *facts)
+{
+    uint64_t needs = apply->cycle->stream.needs;
+    const struct scope *scope;
+
+    STAILQ_FOREACH (scope, &stream->servers, link) {
+        const struct server *server = scope->server;
+
+        needs |= server->needs | (server->protocol != NULL ? server->protocol->needs : 0);
+    }
+    if (needs & FB_NEEDS_TLVS)
+        *facts |= TLS_FACT(TLS_FACT_COMMON_NAME) | TLS_FACT(TLS_FACT_OWN_KEY) |
+                  TLS_FACT(TLS_FACT_OWN_ALGORITHM);
+    if (needs & FB_NEEDS_CERTIFICATES)
+        *facts |= TLS_FACT_PEER;
+    return (needs & (FB_NEEDS_TLVS | FB_NEEDS_CERTIFICATES)) != 0;
+}
+
 void ssl_make_profiles(struct apply *apply, struct scope *stream)
 {
     struct ssl_conf *conf = feature_conf(apply, FEATURE_SSL);
@@ -241,6 +260,7 @@ void ssl_make_profiles(struct apply *apply, struct scope *stream)
     struct scope *server;
     unsigned n = count_profiles(stream) + conf->client_n;
 
+    keeps |= needs_facts(apply, stream, &conf->facts);
     STAILQ_FOREACH (server, &stream->servers, link) { /* a client may be passed on */
         server->server->keeps_tls = keeps;
         server->server->keeps_certificate = (conf->facts & TLS_FACT_PEER) != 0;

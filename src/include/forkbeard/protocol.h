@@ -195,6 +195,9 @@ typedef struct fb_variable_definition {
 /* Connects from addresses of other hosts, by FB_CONNECT_TRANSPARENT: workers keep CAP_NET_RAW of a
  * master that is root. Includes FB_NEEDS_BIND. Since API 4 */
 #define FB_NEEDS_TRANSPARENT 256u
+/* No rights, but facts that sessions keep of the TLS of their clients. Since API 4 */
+#define FB_NEEDS_TLVS 512u          /* for tlvs() of fb_stream */
+#define FB_NEEDS_CERTIFICATES 1024u /* certificates of clients */
 
 /* References to connections of this protocol are also valid in other protocols, for fb_find() and
  * for messages. */

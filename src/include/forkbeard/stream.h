@@ -66,7 +66,17 @@ typedef struct fb_stream {
      * server listens on the address, `conn` is no client in its `opened`, the connection was handed
      * over FB_PASSES_MAX times already, or there is no memory. */
     int (*pass)(fb_conn *conn, const fb_listener *listener);
+
+    /* Writes the type-length-values by which a PROXY header of version 2 tells a server of the TLS
+     * of the session's client: protocol of ALPN, name of the server, version, cipher, outcome of
+     * the verification, common name of the client's certificate, and kinds of key and signature of
+     * the own certificate; with FB_NEEDS_CERTIFICATES the client's certificate, too. Needs
+     * FB_NEEDS_TLVS. Returns the bytes, at most FB_TLVS_MOST; 0: the client has no TLS. */
+    uint32_t (*tlvs)(const fb_conn *conn, uint8_t *out);
 } fb_stream;
+
+/* The room that a caller of `tlvs` has. */
+#define FB_TLVS_MOST 10240u
 
 /* The most handovers of a connection by `pass`. */
 #define FB_PASSES_MAX 10u

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The PROXY header, version 1 or 2, which tells a server the client's addresses.
  *
- * Addresses are the session's: for a client behind a believed header, the header's. Where the
- * families of the two ends differ therefore, both are sent as IPv6 addresses, because a header has
- * one family. */
+ * Version 2 also tells of the TLS of the client. Addresses are the session's: for a client behind a
+ * believed header, the header's. Where the families of the two ends differ therefore, both are sent
+ * as IPv6 addresses, because a header has one family. */
 #include "protocols/proxy/proxy.h"
 
 #include <arpa/inet.h>
@@ -66,8 +66,10 @@ static size_t make_v1(char line[PROXY_HEADER_MOST], const struct end ends[2], bo
     return strlen(line);
 }
 
-static size_t make_v2(uint8_t header[PROXY_HEADER_MOST], const struct end ends[2], bool known)
+static size_t make_v2(
+    fb_conn *client, uint8_t header[PROXY_HEADER_MOST], const struct end ends[2], bool known)
 {
+    const struct proxy_worker *own = fb_worker_state(client);
     bool is_ipv4 = known && ends[0].is_ipv4 && ends[1].is_ipv4;
     size_t size = is_ipv4 ? sizeof(struct in_addr) : sizeof(struct in6_addr), n = 0;
 
@@ -78,6 +80,8 @@ static size_t make_v2(uint8_t header[PROXY_HEADER_MOST], const struct end ends[2
     for (int i = 0; i < 2 && known; i++, n += sizeof(in_port_t))
         memcpy(header + 16 + n, &ends[i].port, sizeof(in_port_t));
     header[13] = !known ? 0x00 : is_ipv4 ? 0x11 : 0x21; /* unspecified, or a stream */
+    n += own->stream->tlvs(client, header + 16 + n);
+    header[14] = (uint8_t)(n >> 8);
     header[15] = (uint8_t)n;
     return 16 + n;
 }
@@ -87,26 +91,33 @@ size_t proxy_header_make(fb_conn *client, enum proxy_header header, uint8_t room
     struct end ends[2];
     bool known = read_ends(client, ends);
 
-    return header == PROXY_HEADER_V2 ? make_v2(room, ends, known)
+    return header == PROXY_HEADER_V2 ? make_v2(client, room, ends, known)
                                      : make_v1((char *)room, ends, known);
 }
 
 int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32_t n)
 {
     enum proxy_header *header = value;
+    uint64_t needs = FB_NEEDS_TLVS;
 
-    if (strcasecmp(args[0], "on") == 0)
-        *header = PROXY_HEADER_V1;
-    else if (strcasecmp(args[0], "off") == 0)
-        *header = PROXY_HEADER_NONE;
-    else
-        return fb_conf_errorf(conf, "proxy_protocol", "expected on or off, not \"%s\"", args[0]);
-    if (n == 1)
-        return 0;
-    if (strcmp(args[1], "version=1") != 0 && strcmp(args[1], "version=2") != 0)
-        return fb_conf_errorf(
-            conf, "proxy_protocol", "expected version=1 or version=2, not \"%s\"", args[1]);
-    if (*header != PROXY_HEADER_NONE && args[1][8] == '2')
+    *header = PROXY_HEADER_NONE;
+    if (strcasecmp(args[0], "v2") == 0)
         *header = PROXY_HEADER_V2;
-    return 0;
+    else if (strcasecmp(args[0], "on") == 0)
+        *header = PROXY_HEADER_V1;
+    else if (strcasecmp(args[0], "off") != 0)
+        return fb_conf_errorf(
+            conf, "proxy_protocol", "expected on, off or v2, not \"%s\"", args[0]);
+    for (uint32_t i = 1; i < n; i++)
+        if (strcmp(args[i], "certificate") == 0)
+            needs |= FB_NEEDS_CERTIFICATES;
+        else if (strcmp(args[i], "version=2") == 0 && *header == PROXY_HEADER_V1)
+            *header = PROXY_HEADER_V2;
+        else if (strcmp(args[i], "version=2") != 0 &&
+                 (strcmp(args[i], "version=1") != 0 || *header == PROXY_HEADER_V2))
+            return fb_conf_errorf(conf, "proxy_protocol",
+                "expected version=1, version=2 or certificate, not \"%s\"", args[i]);
+    if ((needs & FB_NEEDS_CERTIFICATES) != 0 && *header == PROXY_HEADER_V1)
+        return fb_conf_errorf(conf, "proxy_protocol", "version 1 has no certificates");
+    return *header == PROXY_HEADER_V2 ? fb_conf_need(conf, needs) : 0;
 }

@@ -79,11 +79,11 @@ struct proxy {
 extern const fb_ops proxy_session_ops;
 
 /* Bytes of the longest PROXY header. */
-#define PROXY_HEADER_MOST 128
+#define PROXY_HEADER_MOST (52 + FB_TLVS_MOST)
 /* header.c: Makes the header of the client for its server; returns the number of bytes. */
 size_t proxy_header_make(
     fb_conn *client, enum proxy_header header, uint8_t room[PROXY_HEADER_MOST]);
-/* header.c: proxy_protocol on|off [version=1|2] */
+/* header.c: proxy_protocol on|off|v2 [version=1|2] [certificate] */
 int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 
 /* rate.c: Works out a rate given as text. Returns 0; -1 without memory. */
