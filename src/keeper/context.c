@@ -99,6 +99,8 @@ static void set_callbacks(struct context *context)
         lib->SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, context);
     lib->SSL_CTX_callback_ctrl(ctx, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB, (void (*)(void))answer_name);
     lib->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_TLSEXT_SERVERNAME_ARG, 0, context);
+    if (context->profile->stapling_file_n > 0)
+        stapling_attach(&context->stapling, lib, ctx);
 }
 
 /* Offers the profile's protocols to servers; one that chooses none is served all the same. */
@@ -177,6 +179,7 @@ int context_create(struct context *context, const struct libssl *lib,
         failed |= offer_protocols(context, log) < 0;
     } else {
         failed |= set_dhparam(context, files, log) < 0;
+        failed |= stapling_open(&context->stapling, lib, profile, files, log) < 0;
         failed |= tickets_open(&context->tickets, lib, context->ctx, profile, files, ring, log) < 0;
     }
     failed |= commands_run(lib, context->ctx, profile, log) < 0;
@@ -275,4 +278,5 @@ void context_destroy(struct context *context)
         context->lib->SSL_CTX_free(context->ctx);
     context->ctx = NULL;
     tickets_close(&context->tickets);
+    stapling_close(&context->stapling);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile as libssl's SSL_CTX: versions, suites, groups, protocols, tickets, trust, and pairs.
+/* A profile as libssl's SSL_CTX: versions, suites, groups, protocols, tickets, trust, stapling,
+ * and pairs.
  *
  * Never offers more than records have: no version below TLS 1.2, no other suite, no renegotiation,
  * no early data, no reading ahead. */
@@ -7,6 +8,7 @@
 
 #include "keeper/certificates.h"
 #include "keeper/libssl.h"
+#include "keeper/stapling.h"
 #include "keeper/tickets.h"
 
 struct context {
@@ -14,6 +16,7 @@ struct context {
     const struct tls_profile *profile;
     SSL_CTX *ctx;
     struct tickets tickets;
+    struct stapling stapling;
 };
 
 /* Makes the context of a profile in zeroed memory, without its pairs; -1 after a line

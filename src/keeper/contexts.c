@@ -62,6 +62,8 @@ static void adopt_profile(struct contexts *contexts, const struct tls_profile *p
         adopt_certificate(contexts, certificates, profile->pairs[i].certificate, log);
     for (unsigned i = 0; i < profile->ticket_key_n; i++)
         adopt_other(contexts, profile->ticket_keys[i], log);
+    for (unsigned i = 0; i < profile->stapling_file_n; i++)
+        adopt_other(contexts, profile->stapling_files[i], log);
     adopt_other(contexts, profile->client_ca, log);
     adopt_other(contexts, profile->trusted, log);
     adopt_other(contexts, profile->crl, log);
@@ -151,6 +153,9 @@ static bool profile_has_changed(const struct contexts *contexts, const struct tl
             return true;
     for (unsigned i = 0; i < profile->ticket_key_n; i++)
         if (file_has_changed(contexts, profile->ticket_keys[i]))
+            return true;
+    for (unsigned i = 0; i < profile->stapling_file_n; i++)
+        if (file_has_changed(contexts, profile->stapling_files[i]))
             return true;
     return file_has_changed(contexts, profile->client_ca) ||
            file_has_changed(contexts, profile->trusted) ||

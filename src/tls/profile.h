@@ -57,6 +57,8 @@ struct tls_profile {
     bool tickets;                     /* sessions are resumed, in both roles */
     uint32_t *ticket_keys;            /* files, the first of which encrypts */
     unsigned ticket_key_n;            /* 0: keys are made, and change */
+    uint32_t *stapling_files;         /* responses of OCSP */
+    unsigned stapling_file_n;         /* 0: none */
     uint32_t session_timeout;         /* seconds */
     uint64_t handshake_timeout;       /* ms */
     uint32_t facts;                   /* wanted texts about handshakes, TLS_FACT() of each */

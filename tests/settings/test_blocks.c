@@ -123,8 +123,9 @@ START_TEST(what_only_nginx_has_is_called_so)
         { "ssl_ech_file", ": this version has no Encrypted Client Hello" },
         { "ssl_key_log", ": this version writes no keys to a file" },
         { "ssl_name", "" },
-        { "ssl_ocsp_responder", ": this version has no OCSP" },
-        { "ssl_stapling", ": this version has no OCSP" },
+        { "ssl_ocsp_responder",
+            ": no OCSP responder is asked, \"ssl_crl\" has revoked certificates" },
+        { "ssl_stapling_responder", ": no OCSP responder is asked, see \"ssl_stapling_file\"" },
         { "ssl_verify", "" },
         { "proxy_ssl_certificate_cache", ": this version has no certificates by variables" },
         { "proxy_ssl_key_log", ": this version writes no keys to a file" },
@@ -198,9 +199,9 @@ START_TEST(a_misspelt_name_of_nginx_is_suggested)
     struct loading loading;
 
     loading_begin(&loading);
-    refuse_text(&loading, "events { } stream { ssl_stapilng on; }",
-        "unknown directive \"ssl_stapilng\", \"ssl_stapling\" directive of nginx is not supported "
-        "either: this version has no OCSP in /main:1:21\n");
+    refuse_text(&loading, "events { } stream { ssl_ech_fiel a; }",
+        "unknown directive \"ssl_ech_fiel\", \"ssl_ech_file\" directive of nginx is not supported "
+        "either: this version has no Encrypted Client Hello in /main:1:21\n");
     refuse_text(&loading, "lokc_file a; events { } stream { uwsgi_passs a; gzip_types b; }",
         "unknown directive \"lokc_file\", did you mean \"lock_file\"? in /main:1:1\n"
         "unknown directive \"uwsgi_passs\", \"uwsgi_pass\" directive of nginx is not supported "

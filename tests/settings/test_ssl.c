@@ -188,6 +188,24 @@ START_TEST(keys_of_tickets)
 }
 END_TEST
 
+START_TEST(responses_of_ocsp)
+{
+    const struct tls_profile *profile =
+        profile_with("ssl_stapling on; ssl_stapling_file a.der; ssl_stapling_file b.der;");
+
+    ck_assert_uint_eq(profile->stapling_file_n, 2);
+    check_file_is(profile->stapling_files[0], "/a.der", "/main:2");
+    check_file_is(profile->stapling_files[1], "/b.der", "/main:2");
+    profile = profile_with("ssl_stapling_file a.der; ssl_stapling_verify on;");
+    ck_assert_uint_eq(profile->stapling_file_n, 0); /* it is not on */
+    accept_text(&loading, SERVER("ssl_stapling on;"),
+        "warning: \"ssl_stapling\" ignored, no \"ssl_stapling_file\" is defined, and no OCSP "
+        "responder is "
+        "asked "
+        "in /main:2:1\n");
+}
+END_TEST
+
 START_TEST(servers_inherit)
 {
     accept_text(&loading,
@@ -403,6 +421,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, protocols_of_alpn_are_in_wire_format);
     tcase_add_test(tcase, several_pairs);
     tcase_add_test(tcase, keys_of_tickets);
+    tcase_add_test(tcase, responses_of_ocsp);
     tcase_add_test(tcase, servers_inherit);
     tcase_add_test(tcase, a_server_without_tls_has_no_profile);
     tcase_add_test(tcase, old_versions_are_left_out);

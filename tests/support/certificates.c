@@ -5,6 +5,7 @@
 #include "support/directory.h"
 
 #include <openssl/ec.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
@@ -118,6 +119,30 @@ void certificates_write_crl(const char *file, const struct identity *authority, 
     ck_assert_int_eq(fclose(to), 0);
     ASN1_TIME_free(time);
     X509_CRL_free(crl);
+}
+
+void certificates_write_ocsp(
+    const char *file, const struct identity *authority, X509 *certificate, long seconds)
+{
+    FILE *to = open_new(file);
+    OCSP_BASICRESP *basic = OCSP_BASICRESP_new();
+    OCSP_CERTID *id = OCSP_cert_to_id(EVP_sha1(), certificate, authority->certificate);
+    ASN1_TIME *from = X509_gmtime_adj(NULL, -HOUR), *until = X509_gmtime_adj(NULL, seconds - HOUR);
+    OCSP_RESPONSE *response;
+
+    ck_assert_ptr_nonnull(
+        OCSP_basic_add1_status(basic, id, V_OCSP_CERTSTATUS_GOOD, 0, NULL, from, until));
+    ck_assert_int_eq(OCSP_basic_sign(basic, authority->certificate, authority->key, EVP_sha256(),
+                         NULL, OCSP_NOCERTS),
+        1);
+    response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic);
+    ck_assert_int_eq(ASN1_i2d_fp_of(OCSP_RESPONSE, i2d_OCSP_RESPONSE, to, response), 1);
+    ck_assert_int_eq(fclose(to), 0);
+    OCSP_RESPONSE_free(response);
+    ASN1_TIME_free(from);
+    ASN1_TIME_free(until);
+    OCSP_CERTID_free(id);
+    OCSP_BASICRESP_free(basic);
 }
 
 void certificates_write_dhparam(const char *file)

@@ -24,5 +24,9 @@ void certificates_free(struct identity *identity);
 void certificates_write(const char *file, X509 *certificate, ...);
 void certificates_write_key(const char *file, EVP_PKEY *key, const char *password);
 void certificates_write_crl(const char *file, const struct identity *authority, X509 *revoked);
+/* Writes the authority's response of OCSP that the certificate is good, for so many seconds from an
+ * hour ago. */
+void certificates_write_ocsp(
+    const char *file, const struct identity *authority, X509 *certificate, long seconds);
 /* Writes the parameters of the group ffdhe2048. */
 void certificates_write_dhparam(const char *file);

@@ -93,6 +93,12 @@ part_choices() {
     refuses 112 rejected 7008
     answers one 7008 -servername one.test
     answers two 7008 -servername two.test
+    for version in 1_2 1_3; do
+        answers stapled 7016 -tls$version -status
+        grep -q 'OCSP Response Status: successful' stapled || fail "no response of OCSP: $(cat stapled)"
+        answers stapled 7012 -tls$version -status
+        grep -q 'OCSP response: no response sent' stapled || fail "a response of OCSP: $(cat stapled)"
+    done
     [ "$(grep -c 'Peer signature type: RSA-PSS' one two)" = "one:0
 two:1" ] || fail "names have each other's certificates"
 }

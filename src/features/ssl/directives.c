@@ -65,7 +65,7 @@ int ssl_set_file(struct apply *apply, const struct conf_directive *directive, vo
 }
 
 /* An empty path takes the files of stream {} away. */
-static int ticket_key_set(struct apply *apply, const struct conf_directive *directive, void *field)
+static int file_list_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
     return directive->args[0].text[0] != '\0' ? add_path(apply, directive, field) : 0;
 }
@@ -221,6 +221,16 @@ static int session_cache_set(
     return 0;
 }
 
+/* Without effect: nginx verifies responses that it has asked for. */
+static int stapling_verify_set(
+    struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    int64_t ignored;
+
+    (void)field;
+    return set_flag(apply, directive, &ignored);
+}
+
 /* In the order of enum tls_verify. */
 static const char *const verify_names[] = { "off", "on", "optional", "optional_no_ca", NULL };
 
@@ -252,12 +262,16 @@ static const struct setting rows[] = {
     { "ssl_reject_handshake", CONTEXT_SERVERS, 1, 1, .set = set_flag, FIELD(reject_handshake),
         .initial = "off" },
     { "ssl_session_cache", CONTEXT_SERVERS, 1, 2, .set = session_cache_set, .initial = "none" },
-    { "ssl_session_ticket_key", CONTEXT_SERVERS, 1, 1, .set = ticket_key_set, .repeats = true,
+    { "ssl_session_ticket_key", CONTEXT_SERVERS, 1, 1, .set = file_list_set, .repeats = true,
         FIELD(ticket_keys), .unset = "none" },
     { "ssl_session_tickets", CONTEXT_SERVERS, 1, 1, .set = set_flag, FIELD(session_tickets),
         .initial = "on" },
     { "ssl_session_timeout", CONTEXT_SERVERS, 1, 1, .set = set_msec, FIELD(session_timeout),
         .least_value = 1000, .greatest_value = INT64_C(31536000000), .initial = "5m" },
+    { "ssl_stapling", CONTEXT_SERVERS, 1, 1, .set = set_flag, FIELD(stapling), .initial = "off" },
+    { "ssl_stapling_file", CONTEXT_SERVERS, 1, 1, .set = file_list_set, .repeats = true,
+        FIELD(stapling_files), .unset = "none" },
+    { "ssl_stapling_verify", CONTEXT_SERVERS, 1, 1, .set = stapling_verify_set, .initial = "off" },
     { "ssl_trusted_certificate", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file,
         FIELD(trusted_certificate), .unset = "none" },
     { "ssl_verify_client", CONTEXT_SERVERS, 1, 1, .set = set_name, FIELD(verify_client),

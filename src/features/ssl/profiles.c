@@ -97,6 +97,11 @@ static bool check_values(
     if (values->keys.n > values->certificates.n)
         report_warn(apply->report, values->keys.list[values->certificates.n],
             "\"ssl_certificate_key\" without a certificate, ignored");
+    if (values->stapling && values->stapling_files.n == 0)
+        report_warn(apply->report, directive_word(server, "ssl_stapling"),
+            "\"ssl_stapling\" ignored, no \"ssl_stapling_file\" is defined, and no OCSP responder "
+            "is "
+            "asked");
     if (verifies && values->client_certificate == NULL && values->trusted_certificate == NULL) {
         report_error(apply->report, directive_word(server, "ssl_verify_client"),
             "no ssl_client_certificate or ssl_trusted_certificate for ssl_verify_client");
@@ -153,6 +158,8 @@ static void fill_profile(struct apply *apply, const struct scope *server,
         .tickets = values->session_tickets != 0,
         .ticket_keys = make_indexes(apply, &values->ticket_keys),
         .ticket_key_n = values->ticket_keys.n,
+        .stapling_files = values->stapling ? make_indexes(apply, &values->stapling_files) : NULL,
+        .stapling_file_n = values->stapling ? values->stapling_files.n : 0,
         .session_timeout = (uint32_t)(values->session_timeout / 1000),
         .handshake_timeout = (uint64_t)values->handshake_timeout,
         .facts = ((const struct ssl_conf *)feature_conf(apply, FEATURE_SSL))->facts,

@@ -27,13 +27,13 @@ struct ssl_commands {
 
 /* The feature's struct of a server. Words of files are as written; NULL: none. */
 struct ssl_values {
-    struct ssl_words certificates, keys, ticket_keys;
+    struct ssl_words certificates, keys, ticket_keys, stapling_files;
     struct ssl_alpn alpn;
     struct ssl_commands commands;
     const char *ciphers, *curves; /* NULL: the default */
     const struct conf_word *client_certificate, *trusted_certificate, *crl, *dhparam, *passwords;
     int64_t versions; /* TLS_VERSION_... */
-    int64_t prefer_server_ciphers, reject_handshake, session_tickets;
+    int64_t prefer_server_ciphers, reject_handshake, session_tickets, stapling;
     int64_t verify_client, verify_depth;        /* the first is an enum tls_verify */
     int64_t handshake_timeout, session_timeout; /* ms */
 };
