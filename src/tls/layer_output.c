@@ -107,7 +107,10 @@ int layer_add_record(struct fb_conn *conn, enum tls_type type, const uint8_t *p,
     const struct iovec piece = { (uint8_t *)p, n };
     size_t sealed = seal_at(conn, 0, type, &piece, 1, n);
 
-    return sealed == 0 ? -1 : layer_hold(conn, conn->net->layers->out, sealed);
+    if (sealed > 0 && layer_hold(conn, conn->net->layers->out, sealed) == 0)
+        return 0;
+    layer_of(conn)->ended = true; /* behind a lost record the peer could open no other */
+    return -1;
 }
 
 int layer_update_keys(struct fb_conn *conn)
