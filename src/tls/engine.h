@@ -94,7 +94,8 @@ struct tls_reply {
 
 /* How an engine gets the files of the configuration, and the keys of tickets. */
 struct tls_files {
-    /* Returns a descriptor of file `index`, for reading, which the caller closes; -1 with errno. */
+    /* Returns a descriptor of file `index`, for reading, which the caller closes; -1 with errno.
+     * NULL: no file is opened, for the engine without cryptography alone. */
     int (*open)(struct tls_files *files, uint32_t index);
     const struct tls_profiles *profiles;
     void *tickets; /* TLS_TICKETS_SIZE bytes, shared by all engines, zero at first; NULL: none */

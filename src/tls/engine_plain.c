@@ -8,7 +8,7 @@
  * misplaced bytes fail the handshake.
  *
  * A server's certificate is the name of its file: "one.tests.crt" is for "one.tests", and verified
- * by clients whose trusted file has the same name. Clients have no certificates. */
+ * by clients whose trusted file has the same name; a client's likewise, but for names. */
 #include "tls/engine.h"
 #include "tls/hello.h"
 #include "tls/plain_keys.h"
@@ -123,11 +123,17 @@ static const char *plain_file_name(const struct tls_handshake *handshake, uint32
     return strlen(name) <= 255 ? name : "";
 }
 
-static void put_server_hello(struct tls_reply *reply, const struct tls_handshake *handshake)
+static const char *own_certificate(const struct tls_handshake *handshake)
 {
     const struct tls_profile *profile = handshake->profile;
-    const char *certificate = plain_file_name(
+
+    return plain_file_name(
         handshake, profile->pair_n > 0 ? profile->pairs[0].certificate : TLS_NO_FILE);
+}
+
+static void put_server_hello(struct tls_reply *reply, const struct tls_handshake *handshake)
+{
+    const char *certificate = own_certificate(handshake);
     size_t n = 1 + PLAIN_RANDOM, certificate_n = strlen(certificate);
     uint8_t body[1 + PLAIN_RANDOM + 2 * (1 + 255)] = { PLAIN_SERVER_HELLO };
 
@@ -140,12 +146,19 @@ static void put_server_hello(struct tls_reply *reply, const struct tls_handshake
     put_record(reply, TLS_HANDSHAKE, body, n + certificate_n);
 }
 
+/* A client's certificate, if any, comes behind its random bytes. */
 static void put_finished(struct tls_reply *reply, const struct tls_handshake *handshake)
 {
-    uint8_t body[1 + PLAIN_RANDOM] = { PLAIN_FINISHED };
+    const char *certificate = own_certificate(handshake);
+    size_t n = 1 + PLAIN_RANDOM, certificate_n = strlen(certificate);
+    uint8_t body[1 + PLAIN_RANDOM + 1 + 255] = { PLAIN_FINISHED };
 
     memcpy(body + 1, handshake->random, PLAIN_RANDOM);
-    put_record(reply, TLS_HANDSHAKE, body, sizeof(body));
+    if (certificate_n > 0) {
+        body[n++] = (uint8_t)certificate_n;
+        memcpy(body + n, certificate, certificate_n);
+    }
+    put_record(reply, TLS_HANDSHAKE, body, n + certificate_n);
 }
 
 static enum tls_step fail_plain(struct tls_reply *reply, unsigned alert, const char *why)
@@ -265,6 +278,17 @@ static enum tls_step read_client_hello(
     return TLS_MORE;
 }
 
+/* Checks the client's certificate, n bytes of the name of its file, where it is wanted. */
+static void verify_plain_client(
+    struct tls_handshake *handshake, const uint8_t *certificate, size_t n)
+{
+    const char *trusted = plain_file_name(handshake, handshake->profile->client_ca);
+    bool same = strlen(trusted) == n && memcmp(trusted, certificate, n) == 0;
+
+    handshake->verify = same ? TLS_VERIFIED : TLS_VERIFY_FAILED;
+    handshake->verify_code = same ? 0 : PLAIN_SELF_SIGNED;
+}
+
 /* Checks the server's certificate, n bytes of the name of its file. */
 static void verify_plain(struct tls_handshake *handshake, const uint8_t *certificate, size_t n)
 {
@@ -307,12 +331,20 @@ static enum tls_step read_server_hello(
 static enum tls_step read_finished(
     struct tls_handshake *handshake, struct plain_body *body, struct tls_reply *reply)
 {
-    const uint8_t *random = take_bytes(body, PLAIN_RANDOM);
+    const uint8_t *random = take_bytes(body, PLAIN_RANDOM), *certificate = NULL;
+    uint8_t n = 0;
 
-    if (random == NULL || body->n > 0)
+    if (body->n > 0)
+        certificate = take_field(body, &n);
+    if (random == NULL || body->n > 0 || (certificate != NULL && n == 0))
         return fail_plain(reply, TLS_DECODE_ERROR, "a malformed finished message");
     if (memcmp(random, handshake->random, PLAIN_RANDOM) != 0)
         return fail_plain(reply, TLS_ILLEGAL_PARAMETER, "a finished message of another handshake");
+    if (certificate != NULL && handshake->profile->verify != TLS_VERIFY_OFF) {
+        verify_plain_client(handshake, certificate, n);
+        memcpy(reply->peer, certificate, n);
+        reply->peer_n = n;
+    }
     return finish_plain(handshake, reply);
 }
 
@@ -430,7 +462,7 @@ static struct tls_engine *create_plain(struct tls_files *files, struct log *log)
     struct tls_engine *engine;
     int status = 0;
 
-    for (uint32_t i = 0; i < profiles->file_n; i++)
+    for (uint32_t i = 0; files->open != NULL && i < profiles->file_n; i++)
         if (try_file(files, i, log) == -1)
             status = -1;
     if (status == -1)

@@ -24,6 +24,7 @@ struct local_link {
     struct tls_link base; /* the first member */
     struct tls_handshakes *handshakes;
     struct local_requests requests;
+    bool holds, lost; /* of simulations */
 };
 
 static struct local_link *local_of(struct tls_link *link)
@@ -90,13 +91,17 @@ static void run_local_requests(struct loop *loop, struct source *source)
     struct local_request *request;
 
     (void)loop;
-    if (local->base.broken) {
+    if (local->base.broken || local->lost) {
+        const char *why = local->lost ? "the keeper was lost" : "no memory for a handshake";
+
         drop_local_requests(&local->requests);
         tls_handshakes_end_all(local->handshakes);
-        local->base.broken = false;
-        tls_link_fail_all(&local->base, "no memory for a handshake");
+        local->base.broken = local->lost = false;
+        tls_link_fail_all(&local->base, why);
         return;
     }
+    if (local->holds)
+        return;
     tls_link_shed(&local->base);
     STAILQ_CONCAT(&requests, &local->requests);
     STAILQ_FOREACH (request, &requests, link)
@@ -139,4 +144,16 @@ struct tls_link *tls_link_create_local(
     tls_handshakes_destroy(local->handshakes);
     free(local);
     return NULL;
+}
+
+void tls_link_hold_local(struct tls_link *link, bool holds)
+{
+    local_of(link)->holds = holds;
+    tls_link_post(link);
+}
+
+void tls_link_lose_local(struct tls_link *link)
+{
+    local_of(link)->lost = true;
+    tls_link_post(link);
 }
