@@ -127,6 +127,7 @@ CONN_CALLBACK(eof, ops_eof(fb_conn *conn, void *state, fb_bytes rest), conn,
     checked_block_lend(&scope, CHECKED_INPUT, rest))
 CONN_CALLBACK(writable, ops_writable(fb_conn *conn, void *state), conn)
 CONN_CALLBACK(unwritable, ops_unwritable(fb_conn *conn, void *state), conn)
+CONN_CALLBACK(tls_started, ops_tls_started(fb_conn *conn, void *state), conn)
 CONN_CALLBACK(timer, ops_timer(fb_conn *conn, void *state, uint32_t id), conn, id)
 CONN_CALLBACK(draining, ops_draining(fb_conn *conn, void *state, uint64_t deadline), conn, deadline)
 CONN_CALLBACK(answered,
@@ -171,6 +172,7 @@ void checked_ops_make(
         .answered = o->answered != NULL ? ops_answered : NULL,
         .closed = ops_closed,
         .unwritable = o->unwritable != NULL ? ops_unwritable : NULL,
+        .tls_started = o->tls_started != NULL ? ops_tls_started : NULL,
     };
 }
 

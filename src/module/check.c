@@ -37,7 +37,7 @@
 #if UINTPTR_MAX == UINT64_MAX
 static_assert(PROTOCOL_LEAST == 96 && DIRECTIVE_LEAST == 72 && OPS_LEAST == 80,
     "ABI 1 begins with the first fields, whatever is appended");
-static_assert(offsetof(fb_ops, closed) == 72 && sizeof(fb_ops) == 88 &&
+static_assert(offsetof(fb_ops, closed) == 72 && sizeof(fb_ops) == 96 &&
                   offsetof(fb_directive, initial) == 40 && offsetof(fb_directive, set) == 56 &&
                   sizeof(fb_directive) == 72,
     "layout of ABI 1");
@@ -60,6 +60,9 @@ static_assert(sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, pass) 
                   offsetof(fb_stream, tlvs) == 64 && offsetof(fb_upstreams, end) == 32 &&
                   sizeof(fb_try) == 32 && offsetof(fb_upstreams, probed) == 56 &&
                   sizeof(fb_probe) == 48 && sizeof(fb_health_options) == 32,
+    "layout of API 4");
+static_assert(offsetof(fb_ops, tls_started) == 88 && sizeof(fb_tls_options) == 16 &&
+                  offsetof(fb_tls, verify_text) == 40 && sizeof(fb_tls) == 136,
     "layout of API 4");
 static_assert(sizeof(fb_map_cursor) == 16 && sizeof(fb_name_record) == 40 &&
                   sizeof(fb_names) == 56 && sizeof(fb_resolve_options) == 40,
@@ -378,7 +381,7 @@ static const char *check_variables(const fb_protocol *protocol, char *text)
 
 static const char *check_needs(const fb_protocol *protocol, char *text)
 {
-    if ((protocol->flags & ~(uint64_t)FB_TAKES_FOREIGN) != 0)
+    if ((protocol->flags & ~(uint64_t)(FB_TAKES_FOREIGN | FB_KEEPS_TLS)) != 0)
         return module_text(text,
             "has unknown flags (flags %#" PRIx64 "): is it built for a newer forkbeard?",
             protocol->flags);

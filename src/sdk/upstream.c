@@ -9,6 +9,7 @@
 #include "net/conn_pipe.h"
 #include "sdk/handle.h"
 #include "session/conn.h"
+#include "session/secure.h"
 #include "session/timeouts.h"
 
 #include <assert.h>
@@ -191,7 +192,8 @@ void fb_pipe(fb_conn *a, fb_conn *b, const fb_pipe_options *options)
 
     if (!SDK_VALID(a) || !SDK_VALID(b) || a == b || a->pipe != NULL || b->pipe != NULL)
         return;
-    if (unlikely(!conn_is_active(a) || !conn_is_active(b))) {
+    if (unlikely(!conn_is_active(a) || !conn_is_active(b) || session_is_securing(a) ||
+                 session_is_securing(b))) {
         end_both(a, b);
         return;
     }

@@ -114,6 +114,17 @@ void session_call_first_byte(struct fb_conn *conn, conn_first_byte call)
     session_callback_end(conn);
 }
 
+void session_call_tls_started(struct fb_conn *conn)
+{
+    const fb_ops *ops = session_ops_of(conn);
+
+    if (!SESSION_HAS(ops, tls_started))
+        return;
+    session_callback_begin(conn, CALLBACK_TLS_STARTED);
+    ops->tls_started(conn, conn->state);
+    session_callback_end(conn);
+}
+
 void session_call_draining(struct fb_conn *conn)
 {
     const struct stream *stream = stream_of(conn);

@@ -319,9 +319,11 @@ static inline bool session_is_keepalive(const struct fb_conn *conn)
 }
 
 /* Call the protocol, where it has the callback: `closed` of the given operations; fb_pipe()'s
- * function of the first byte; `draining` with the time left, or with a deadline in ms (0: none). */
+ * function of the first byte; `tls_started`; `draining` with the time left, or with a
+ * deadline in ms (0: none). */
 void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reason);
 void session_call_first_byte(struct fb_conn *conn, conn_first_byte call);
+void session_call_tls_started(struct fb_conn *conn);
 void session_call_draining(struct fb_conn *conn);
 void session_call_draining_in(struct fb_conn *conn, uint64_t deadline);
 

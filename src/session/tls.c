@@ -3,6 +3,8 @@
  * would take a page for an idle client. */
 #include "session/tls.h"
 
+#include "tls/verify_text.h"
+
 #include <string.h>
 
 /* Client, record and copy, beside the keys of the layer, are what an idle session may cost. */
@@ -73,4 +75,35 @@ void session_tls_set(struct fb_conn *conn, const struct tls_reply *reply)
     };
     copy_texts(info, reply);
     session_part_add(record, &info->part, &tls_info_kind);
+}
+
+/* ---- Verification ---- */
+
+/* Whether the client's certificate is wanted even so: for `optional_no_ca` an authority may be
+ * unknown, by nginx's list of errors. */
+static bool is_wanted_unverified(enum tls_verify wanted, int32_t code)
+{
+    return wanted == TLS_VERIFY_OPTIONAL_NO_CA && ((code >= 18 && code <= 21) || code == 27);
+}
+
+bool session_tls_accepts(const struct fb_conn *conn, const struct tls_profile *profile,
+    const struct tls_session *session)
+{
+    enum tls_verify wanted = profile->verify;
+    const char *why;
+
+    if (wanted == TLS_VERIFY_OFF)
+        return true;
+    if (session->verify == TLS_VERIFY_FAILED &&
+        !is_wanted_unverified(wanted, session->verify_code)) {
+        why = tls_verify_text(session->verify_code);
+        conn_log(conn, LEVEL_INFO, 0, "client SSL certificate verify error: (%d:%s)",
+            (int)session->verify_code, why != NULL ? why : "unknown");
+        return false;
+    }
+    if (session->verify == TLS_VERIFIED_NONE && wanted == TLS_VERIFY_ON) {
+        conn_log(conn, LEVEL_INFO, 0, "client sent no required SSL certificate");
+        return false;
+    }
+    return true;
 }

@@ -29,6 +29,10 @@ const struct session_tls_info *session_tls_of(const struct fb_conn *conn);
  * is failed. */
 void session_tls_set(struct fb_conn *conn, const struct tls_reply *reply);
 
+/* Whether the client's certificate is what the profile wants; else a line says why not. */
+bool session_tls_accepts(const struct fb_conn *conn, const struct tls_profile *profile,
+    const struct tls_session *session);
+
 /* The texts, lent until the session has ended; n is 0 where the handshake had none. */
 static inline fb_bytes session_tls_id(const struct session_tls_info *info)
 {

@@ -15,6 +15,7 @@
 #define CIPHER_KEY_MOST 32
 #define CIPHER_NONCE 12
 #define CIPHER_TAG 16
+#define CIPHER_DIGEST 32
 
 enum cipher {
     CIPHER_PLAIN,
@@ -51,6 +52,8 @@ int cipher_seal(struct ciphers *ciphers, enum cipher cipher, const uint8_t *key,
 int cipher_open(struct ciphers *ciphers, enum cipher cipher, const uint8_t *key,
     const uint8_t nonce[CIPHER_NONCE], const uint8_t *data, size_t data_n, const uint8_t *in,
     size_t n, uint8_t *out);
+/* Makes the SHA-256 of n bytes; zeros where the build has no cryptography, or the library fails. */
+void cipher_digest(const uint8_t *p, size_t n, uint8_t out[CIPHER_DIGEST]);
 /* Derives n bytes from a secret for a label: HKDF-Expand-Label without a context (RFC 8446 7.1),
  * and for CIPHER_PLAIN a checksum. -1: the library failed. */
 int cipher_derive(struct ciphers *ciphers, enum cipher cipher, enum tls_hash hash,

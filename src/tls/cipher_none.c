@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct ciphers {
     char none;
@@ -51,4 +52,11 @@ int cipher_derive(struct ciphers *ciphers, enum cipher cipher, enum tls_hash has
     assert(cipher == CIPHER_PLAIN);
     cipher_plain_derive(secret, secret_n, label, out, n);
     return 0;
+}
+
+void cipher_digest(const uint8_t *p, size_t n, uint8_t out[CIPHER_DIGEST])
+{
+    (void)p;
+    (void)n;
+    memset(out, 0, CIPHER_DIGEST);
 }

@@ -157,6 +157,11 @@ static int expand_secrets(struct ciphers *ciphers, struct layer *layer)
     return tls_keys_expand(ciphers, &layer->out, layer->suite);
 }
 
+bool layer_is_truncated(const struct fb_conn *conn)
+{
+    return conn->source.layered && layer_of(conn)->truncated;
+}
+
 int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_bytes rest)
 {
     struct layer *layer = &conn->net->layers->slots[conn_slot(conn) - 1];

@@ -56,6 +56,9 @@ void layer_done(struct net *net);
  * is sent before any record of ours. -1 without memory, and nothing has changed. */
 int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_bytes rest);
 
+/* Whether the peer of a connection with TLS has ended without close_notify. */
+bool layer_is_truncated(const struct fb_conn *conn);
+
 /* ---- For layer*.c alone ---- */
 
 static inline struct layer *layer_of(const struct fb_conn *conn)

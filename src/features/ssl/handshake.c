@@ -13,7 +13,6 @@
 #include "session/tls.h"
 #include "tls/hello.h"
 #include "tls/record.h"
-#include "tls/verify_text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -181,35 +180,6 @@ static void handshake_expired(struct fb_conn *conn)
 
 /* ---- The end of the handshake ---- */
 
-/* Whether the client's certificate is wanted even so: for `optional_no_ca` an authority may be
- * unknown, by nginx's list of errors. */
-static bool is_wanted_unverified(enum tls_verify wanted, int32_t code)
-{
-    return wanted == TLS_VERIFY_OPTIONAL_NO_CA && ((code >= 18 && code <= 21) || code == 27);
-}
-
-/* Whether the client's certificate is what the server wants; else a line says why not. */
-static bool accepts_client(struct fb_conn *conn, const struct tls_session *session)
-{
-    enum tls_verify wanted = profile_of(conn)->verify;
-    const char *why;
-
-    if (wanted == TLS_VERIFY_OFF)
-        return true;
-    if (session->verify == TLS_VERIFY_FAILED &&
-        !is_wanted_unverified(wanted, session->verify_code)) {
-        why = tls_verify_text(session->verify_code);
-        conn_log(conn, LEVEL_INFO, 0, "client SSL certificate verify error: (%d:%s)",
-            (int)session->verify_code, why != NULL ? why : "unknown");
-        return false;
-    }
-    if (session->verify == TLS_VERIFIED_NONE && wanted == TLS_VERIFY_ON) {
-        conn_log(conn, LEVEL_INFO, 0, "client sent no required SSL certificate");
-        return false;
-    }
-    return true;
-}
-
 /* Lets the session go on. A refused client is told so by the layer, within the time of the
  * handshake. */
 static void end_handshake(struct session_handshake *core, const struct tls_reply *reply)
@@ -219,7 +189,7 @@ static void end_handshake(struct session_handshake *core, const struct tls_reply
     session_tls_set(conn, reply);
     if (!conn_is_active(conn))
         return;
-    if (!accepts_client(conn, &reply->session)) {
+    if (!session_tls_accepts(conn, profile_of(conn), &reply->session)) {
         end_unshaken(conn);
         return;
     }

@@ -241,23 +241,26 @@ static bool uses_variables(struct variables *variables, uint32_t *facts)
     return any;
 }
 
-/* Whether a protocol needs facts of TLS; adds the facts. */
+/* Whether a protocol asks for what sessions know of their TLS; adds the facts for that. */
 static bool needs_facts(struct apply *apply, const struct scope *stream, uint32_t *facts)
 {
     uint64_t needs = apply->cycle->stream.needs;
     const struct scope *scope;
+    bool keeps = false;
 
     STAILQ_FOREACH (scope, &stream->servers, link) {
         const struct server *server = scope->server;
+        const fb_protocol *protocol = server->protocol;
 
-        needs |= server->needs | (server->protocol != NULL ? server->protocol->needs : 0);
+        needs |= server->needs | (protocol != NULL ? protocol->needs : 0);
+        keeps |= protocol != NULL && (protocol->flags & FB_KEEPS_TLS) != 0;
     }
     if (needs & FB_NEEDS_TLVS)
         *facts |= TLS_FACT(TLS_FACT_COMMON_NAME) | TLS_FACT(TLS_FACT_OWN_KEY) |
                   TLS_FACT(TLS_FACT_OWN_ALGORITHM);
-    if (needs & FB_NEEDS_CERTIFICATES)
+    if (keeps || (needs & FB_NEEDS_CERTIFICATES))
         *facts |= TLS_FACT_PEER;
-    return (needs & (FB_NEEDS_TLVS | FB_NEEDS_CERTIFICATES)) != 0;
+    return keeps || (needs & (FB_NEEDS_TLVS | FB_NEEDS_CERTIFICATES)) != 0;
 }
 
 void ssl_make_profiles(struct apply *apply, struct scope *stream)

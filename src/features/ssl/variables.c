@@ -23,7 +23,7 @@ static const struct session_tls_info *find_info(struct fb_conn *conn, struct val
 {
     const struct session_tls_info *info = session_tls_of(conn);
 
-    if (info == NULL && session_binding_of(conn)->ssl)
+    if (info == NULL && (session_binding_of(conn)->ssl || session_server_of(conn)->tls != NULL))
         value->state = VALUE_UNKNOWN;
     return info;
 }

@@ -31,6 +31,7 @@
 #include <forkbeard/protocol.h>
 #include <forkbeard/shared.h>
 #include <forkbeard/stream.h>
+#include <forkbeard/tls.h>
 #include <forkbeard/types.h>
 #include <forkbeard/upstream.h>
 #include <forkbeard/watch.h>

@@ -61,6 +61,10 @@ typedef struct fb_ops {
      * more until `writable`, which follows when most has been sent. With twice the limit unsent the
      * connection ends as FB_OUTPUT_LIMIT. */
     void (*unwritable)(fb_conn *conn, void *state);
+
+    /* TLS of fb_start_tls() is on the connection: `data` gets what comes by TLS alone, and output
+     * leaves by TLS. NULL: the session goes on all the same. */
+    void (*tls_started)(fb_conn *conn, void *state);
 } fb_ops;
 
 /* The callbacks of a worker, without a connection. Every callback may be NULL. `state` is the
@@ -202,6 +206,9 @@ typedef struct fb_variable_definition {
 /* References to connections of this protocol are also valid in other protocols, for fb_find() and
  * for messages. */
 #define FB_TAKES_FOREIGN 1u
+/* Sessions with TLS keep what fb_tls_info() tells: some 100 bytes each, and the certificate of a
+ * client that has sent one. Since API 4 */
+#define FB_KEEPS_TLS 2u
 
 /* The descriptor of a protocol. Later versions only append fields; `size` tells which are
  * present. */
@@ -240,7 +247,7 @@ typedef struct fb_protocol {
 
     /* Since API 4 */
     const fb_worker_ops *worker_ops; /* callbacks of each worker, or NULL */
-    uint64_t flags;                  /* FB_TAKES_... */
+    uint64_t flags;                  /* FB_TAKES_FOREIGN, FB_KEEPS_TLS */
     uint64_t output_limit; /* bytes of unsent output, without files, for a call of `unwritable`;
                               0: 67108864; UINT64_MAX, and before API 4: none. The directives
                               output_limit and input_limit override the fields. */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The SDK's calls about TLS. Verification of a client is the same as of a client whose session
+ * begins with TLS. Never knows the engine: session/secure.c shakes hands. */
+#include "session/tls.h"
+#include "sdk/handle.h"
+#include "session/end.h"
+#include "session/secure.h"
+#include "tls/layer.h"
+#include "tls/verify_text.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void client_secured(struct fb_conn *conn, const struct tls_reply *reply)
+{
+    assert(!conn->outgoing && conn->source.layered);
+    session_tls_set(conn, reply);
+    if (!conn_is_active(conn))
+        return;
+    if (session_tls_accepts(conn, session_server_of(conn)->tls, &reply->session)) {
+        session_call_tls_started(conn);
+    } else {
+        session_end_note(conn, SESSION_END_TLS_FAILED);
+        session_set_status(conn, STATUS_INTERNAL);
+        conn_fail(conn, FB_TLS_FAILED);
+    }
+}
+
+int fb_start_tls(fb_conn *conn, const fb_tls_options *options)
+{
+    struct session_secure_options own = { .start.role = TLS_SERVER, .done = client_secured };
+    const struct tls_profile *profile;
+
+    if (!SDK_VALID(conn) || conn->outgoing || !session_secure_is_possible(conn))
+        return -1;
+    profile = session_server_of(conn)->tls;
+    if (profile == NULL || profile->reject)
+        return -1;
+    own.start.profile = profile->index;
+    own.timeout = options != NULL && options->size >= sizeof(*options) && options->timeout > 0
+                      ? session_clamp_ms(options->timeout)
+                      : profile->handshake_timeout;
+    return session_secure_begin(conn, &own);
+}
+
+static fb_tls_verify verify_of(const struct session_tls_info *info)
+{
+    switch (info->verify) {
+    case TLS_VERIFIED_NONE:
+        return FB_TLS_NO_CERTIFICATE;
+    case TLS_VERIFIED:
+        return FB_TLS_VERIFIED;
+    default:
+        return FB_TLS_UNVERIFIED;
+    }
+}
+
+int fb_tls_info(const fb_conn *conn, fb_tls *out)
+{
+    const struct session_tls_info *info = SDK_VALID(conn) ? session_tls_of(conn) : NULL;
+    const struct tls_suite *suite;
+    const char *text;
+    fb_tls tls;
+
+    if (info == NULL || conn->outgoing)
+        return -1;
+    suite = tls_suite_find(info->suite);
+    text = tls_verify_text(info->verify_code);
+    tls = (fb_tls) {
+        .size = out->size,
+        .version = info->version,
+        .cipher = info->suite,
+        .group = info->group,
+        .resumed = info->resumed,
+        .truncated = layer_is_truncated(conn),
+        .verify = verify_of(info),
+        .verify_code = info->verify_code,
+        .verify_text = text != NULL ? text : "",
+        .cipher_name = suite->name, /* the layer has it */
+        .sni = session_tls_name(info),
+        .alpn = session_tls_alpn(info),
+        .certificate = session_tls_peer(info),
+    };
+    if (tls.certificate.n > 0)
+        cipher_digest(tls.certificate.p, tls.certificate.n, tls.fingerprint);
+    memcpy(out, &tls, out->size < sizeof(tls) ? out->size : sizeof(tls));
+    return 0;
+}
