@@ -6,6 +6,7 @@
 
 #include "features/features.h"
 #include "os/files.h"
+#include "tls/engine.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -176,6 +177,7 @@ static struct cycle *load_file(
         .module_directory = "/nonexistent",
         .protocols = protocols,
         .features = features_all,
+        .engine = &tls_engine_plain,
     };
     char log_path[KIT_FILE_PATH];
     struct cycle *cycle;

@@ -296,6 +296,13 @@ bool kit_run_expect(struct kit_run *run, const fb_test_step *step)
     case FB_TEST_ACT_EXPECT_LOG:
         expect_line(run, step);
         return true;
+    case FB_TEST_ACT_EXPECT_ALERT:
+        kit_run_resume(run, kit_run_peer(run));
+        if (fb_test_alerted(kit_run_peer(run)) != (int)step->n)
+            kit_run_fail(
+                run, "expected alert %d, got %d", (int)step->n, fb_test_alerted(kit_run_peer(run)));
+        kit_run_pause(run, kit_run_peer(run));
+        return true;
     case FB_TEST_ACT_EXPECT_RESET:
         if (expect_no_more(run) && !fb_test_was_reset(kit_run_peer(run)))
             kit_run_fail(run, "expected the connection to be broken, it is %s",

@@ -32,13 +32,17 @@ struct kit_memory {
 #define KIT_SERVER KIND('K', 'S', 'R', 'V')
 #define KIT_TEST KIND('K', 'T', 'S', 'T')
 
+struct kit_tls;
+
 /* The program's end of a connection. */
 struct fb_test_peer {
     unsigned kind; /* KIT_PEER */
     STAILQ_ENTRY(fb_test_peer) link;
     fb_test *test;
     struct sim_socket *socket;
-    bool over; /* sends nothing more: its half has ended, or the connection is broken */
+    bool over;           /* sends nothing more: its half has ended, or the connection is broken */
+    bool is_server;      /* accepted by a server of the program; else a client */
+    struct kit_tls *tls; /* NULL: no TLS was begun */
 };
 
 struct fb_test_server {
@@ -120,6 +124,7 @@ struct fb_test {
     STAILQ_HEAD(, kit_name_socket) name_sockets;
     STAILQ_HEAD(, kit_record) records; /* names that the servers of names know */
     fb_test_reply names_reply;
+    fb_test_keeping keeper;
     in_port_t port_n; /* ports given to clients so far */
     uint64_t random;
     bool dawdles;        /* messages between workers come late, at times */
@@ -242,6 +247,9 @@ void kit_states_widen(const fb_protocol *copy);
 void kit_states_check(struct kit_worker *own);
 /* Installs callbacks counting `opened` and `closed` before the protocols' callbacks run. */
 void kit_watch_callbacks(fb_test *test);
+
+/* Sets how a worker's engine of TLS behaves, as the test says. */
+void kit_keeper_set(struct kit_worker *own);
 
 /* Frees all peers and servers. */
 void kit_peers_free(fb_test *test);

@@ -3,6 +3,7 @@
  * configuration of its own when there are several; an end gives back what the start has taken, in
  * reverse order. Does nothing to the worker in between. */
 #include "kit/kit.h"
+#include "tls/link_local.h"
 #include "worker/accept.h"
 #include "worker/messages_private.h"
 
@@ -166,6 +167,17 @@ static void release_life(struct kit_worker *own)
     own->cycle = NULL;
 }
 
+void kit_keeper_set(struct kit_worker *own)
+{
+    struct tls_link *link = own->worker.stream.tls_link;
+
+    if (link == NULL)
+        return;
+    tls_link_hold_local(link, own->test->keeper == FB_TEST_KEEPER_LATE);
+    if (own->test->keeper == FB_TEST_KEEPER_LOST)
+        tls_link_lose_local(link);
+}
+
 int kit_worker_start(struct kit_worker *own)
 {
     fb_test *test = own->test;
@@ -188,6 +200,7 @@ int kit_worker_start(struct kit_worker *own)
     worker->stream.misused = report_misuse;
     worker->stream.net.connections_max -= KIT_SPARE_SLOTS;
     kit_slots_guard(worker);
+    kit_keeper_set(own);
     accept_open(worker);
     return 0;
 }

@@ -2,8 +2,9 @@
 /* The program's ends of the worker's connections: clients, and connections accepted by servers of
  * the simulated kernel. An address has at most one server. The worker finishes all work before a
  * call returns a peer's received bytes. */
-#include "kit/kit.h"
+#include "kit/tls.h"
 #include "net/address_parse.h"
+#include "tls/record.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ void kit_peers_free(fb_test *test)
         CHECK_KIND(peer, KIT_PEER);
         STAILQ_REMOVE_HEAD(&test->peers, link);
         peer->kind = 0;
+        kit_tls_free(peer->tls);
         free(peer);
     }
     while ((server = STAILQ_FIRST(&test->servers)) != NULL) {
@@ -100,11 +102,16 @@ fb_test_server *fb_test_serve(fb_test *test, const char *text, fb_test_reply rep
 fb_test_peer *fb_test_accept(fb_test_server *server)
 {
     struct sim_socket *socket;
+    fb_test_peer *peer;
 
     CHECK_KIND(server, KIT_SERVER);
     fb_test_run(server->test);
     socket = sim_server_take(server->server);
-    return socket != NULL ? kit_add_peer(server->test, socket) : NULL;
+    if (socket == NULL)
+        return NULL;
+    peer = kit_add_peer(server->test, socket);
+    peer->is_server = true;
+    return peer;
 }
 
 void fb_test_say(fb_test_peer *peer, const void *p, size_t n)
@@ -112,7 +119,11 @@ void fb_test_say(fb_test_peer *peer, const void *p, size_t n)
     CHECK_KIND(peer, KIT_PEER);
     if (peer->over)
         kit_misused("fb_test_say() of a peer after the end of its half");
-    if (n > 0 && !peer->socket->closed)
+    if (n == 0 || peer->socket->closed)
+        return;
+    if (peer->tls != NULL)
+        kit_tls_say(peer, p, n);
+    else
         sim_say(peer->socket, p, n);
 }
 
@@ -121,12 +132,20 @@ void fb_test_says(fb_test_peer *peer, const char *text)
     fb_test_say(peer, text, strlen(text));
 }
 
-void fb_test_shut(fb_test_peer *peer)
+void fb_test_truncate(fb_test_peer *peer)
 {
     CHECK_KIND(peer, KIT_PEER);
     if (!peer->over && !peer->socket->closed)
         sim_end(peer->socket);
     peer->over = true;
+}
+
+void fb_test_shut(fb_test_peer *peer)
+{
+    CHECK_KIND(peer, KIT_PEER);
+    if (peer->tls != NULL && kit_tls_step(peer->tls) == TLS_DONE)
+        kit_tls_say_alert(peer, TLS_CLOSE_NOTIFY);
+    fb_test_truncate(peer);
 }
 
 void fb_test_reset(fb_test_peer *peer)
@@ -143,23 +162,41 @@ void fb_test_take(fb_test_peer *peer, size_t n)
     sim_set_room(peer->socket, n);
 }
 
+/* Lets the worker work, and the peer shake hands. */
+static void run_for_peer(fb_test_peer *peer)
+{
+    if (peer->tls != NULL)
+        kit_tls_pump(peer);
+    else
+        fb_test_run(peer->test);
+}
+
 fb_bytes fb_test_heard(fb_test_peer *peer)
 {
     CHECK_KIND(peer, KIT_PEER);
+    if (peer->tls != NULL) {
+        kit_tls_pump(peer);
+        return kit_tls_heard(peer->tls);
+    }
     fb_test_run(peer->test);
     return (fb_bytes) { (const uint8_t *)sim_sent(peer->socket), peer->socket->sent_n };
 }
 
 void fb_test_forget(fb_test_peer *peer)
 {
+    if (peer->tls != NULL) {
+        kit_tls_forget(peer);
+        return;
+    }
     fb_test_run(peer->test);
     sim_forget_sent(peer->socket);
 }
 
 int fb_test_has_ended(fb_test_peer *peer)
 {
-    fb_test_run(peer->test);
-    return peer->socket->shut || peer->socket->closed;
+    run_for_peer(peer);
+    return peer->socket->shut || peer->socket->closed ||
+           (peer->tls != NULL && kit_tls_is_closed(peer->tls));
 }
 
 /* A search for the connection of a descriptor. */
@@ -189,12 +226,12 @@ static bool is_lingering(const fb_test_peer *peer)
 
 int fb_test_is_closed(fb_test_peer *peer)
 {
-    fb_test_run(peer->test);
+    run_for_peer(peer);
     return peer->socket->closed || (peer->socket->shut && is_lingering(peer));
 }
 
 int fb_test_was_reset(fb_test_peer *peer)
 {
-    fb_test_run(peer->test);
+    run_for_peer(peer);
     return peer->socket->reset;
 }

@@ -2,6 +2,7 @@
 /* Runs a script once, as one variant: sends and expects the bytes of its steps, on behalf of up to
  * FB_TEST_PEERS peers. After the first failure no further step is run. */
 #include "kit/expect.h"
+#include "kit/tls.h"
 
 #include <inttypes.h>
 
@@ -115,12 +116,53 @@ static void change_machine(struct kit_run *run, const fb_test_step *step)
     case FB_TEST_ACT_NAMES:
         fb_test_names(test, (fb_test_reply)n);
         break;
+    case FB_TEST_ACT_KEEPER:
+        fb_test_keeper(test, (fb_test_keeping)n);
+        break;
     case FB_TEST_ACT_REPLY:
         fb_test_serve(test, step->p, (fb_test_reply)n);
         break;
     default:
         kit_misused("step %zu: there is no act %" PRIu32, run->step, step->act);
     }
+}
+
+static void run_handshake_step(struct kit_run *run, const fb_test_step *step)
+{
+    fb_test_peer *peer = kit_run_peer(run);
+    bool refused = step->act == FB_TEST_ACT_TLS_REFUSED, done;
+
+    kit_run_resume(run, peer);
+    done = fb_test_tls(peer, step->p) == 0;
+    kit_run_pause(run, peer);
+    if (refused ? kit_tls_step(peer->tls) != TLS_FAILED
+                : !done && run->test->keeper != FB_TEST_KEEPER_LATE)
+        kit_run_fail(run, "the TLS handshake %s: %s", refused ? "has not failed" : "is not done",
+            kit_tls_text(peer->tls));
+}
+
+/* Runs a step of a peer with TLS; false: the step is of no such kind. */
+static bool run_tls_step(struct kit_run *run, const fb_test_step *step)
+{
+    switch (step->act) {
+    case FB_TEST_ACT_TLS:
+    case FB_TEST_ACT_TLS_REFUSED:
+        run_handshake_step(run, step);
+        return true;
+    case FB_TEST_ACT_KEY_UPDATE:
+        fb_test_key_update(kit_run_peer(run), step->n != 0);
+        break;
+    case FB_TEST_ACT_TRUNCATE:
+        fb_test_truncate(kit_run_peer(run));
+        break;
+    case FB_TEST_ACT_ALERT:
+        fb_test_alert(kit_run_peer(run), (unsigned)step->n);
+        break;
+    default:
+        return false;
+    }
+    fb_test_run(run->test);
+    return true;
 }
 
 /* Runs a step of the current peer, or changes the peer, or anything else but an expectation. */
@@ -158,7 +200,8 @@ static void run_peer_step(struct kit_run *run, const fb_test_step *step)
         fb_test_drain(run->test, step->n);
         break;
     default:
-        change_machine(run, step);
+        if (!run_tls_step(run, step))
+            change_machine(run, step);
     }
 }
 

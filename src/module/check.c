@@ -61,7 +61,7 @@ static_assert(sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, pass) 
                   sizeof(fb_try) == 32 && offsetof(fb_upstreams, probed) == 56 &&
                   sizeof(fb_probe) == 48 && sizeof(fb_health_options) == 32,
     "layout of API 4");
-static_assert(offsetof(fb_ops, tls_started) == 88 && sizeof(fb_tls_options) == 16 &&
+static_assert(offsetof(fb_ops, tls_started) == 88 && sizeof(fb_tls_options) == 32 &&
                   offsetof(fb_tls, verify_text) == 40 && sizeof(fb_tls) == 136,
     "layout of API 4");
 static_assert(sizeof(fb_map_cursor) == 16 && sizeof(fb_name_record) == 40 &&

@@ -26,20 +26,36 @@ static void client_secured(struct fb_conn *conn, const struct tls_reply *reply)
     }
 }
 
-int fb_start_tls(fb_conn *conn, const fb_tls_options *options)
+/* Returns the profile by which TLS can begin on the connection; NULL: TLS cannot. */
+static const struct tls_profile *profile_to_start(const struct fb_conn *conn)
 {
-    struct session_secure_options own = { .start.role = TLS_SERVER, .done = client_secured };
     const struct tls_profile *profile;
 
-    if (!SDK_VALID(conn) || conn->outgoing || !session_secure_is_possible(conn))
-        return -1;
+    if (conn->outgoing || !session_secure_is_possible(conn))
+        return NULL;
     profile = session_server_of(conn)->tls;
-    if (profile == NULL || profile->reject)
+    return profile != NULL && !profile->reject ? profile : NULL;
+}
+
+int fb_can_start_tls(const fb_conn *conn)
+{
+    return SDK_VALID(conn) && profile_to_start(conn) != NULL;
+}
+
+int fb_start_tls(fb_conn *conn, const fb_tls_options *options)
+{
+    const struct tls_profile *profile = SDK_VALID(conn) ? profile_to_start(conn) : NULL;
+    struct session_secure_options own = { .start.role = TLS_SERVER, .done = client_secured };
+
+    if (profile == NULL)
         return -1;
     own.start.profile = profile->index;
-    own.timeout = options != NULL && options->size >= sizeof(*options) && options->timeout > 0
-                      ? session_clamp_ms(options->timeout)
-                      : profile->handshake_timeout;
+    own.timeout = profile->handshake_timeout;
+    if (options != NULL && options->size >= sizeof(*options)) {
+        own.before = options->reply;
+        if (options->timeout > 0)
+            own.timeout = session_clamp_ms(options->timeout);
+    }
     return session_secure_begin(conn, &own);
 }
 

@@ -235,6 +235,7 @@ int session_secure_begin(struct fb_conn *conn, const struct session_secure_optio
     conn->ops = &secure->ops;
     if (secure->opens && conn_own_output(conn))
         swap_secure_output(conn, secure);
+    conn_write(conn, options->before.p, options->before.n);
     secure->sent = conn->sent + conn->unsent;
     if (!conn_is_active(conn))
         return 0;

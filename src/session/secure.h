@@ -17,6 +17,7 @@
 struct session_secure_options {
     struct tls_start start;
     uint64_t timeout; /* ms from the begin */
+    fb_bytes before; /* sent in plain, behind output from before the begin; lent */
     /* The layer is on the connection, which is the protocol's as before, in SESSION_ACTIVE; one
      * whose `opened` has not run is in SESSION_NEW, without a deadline. `reply` is valid until the
      * return. The caller verifies the peer, and may end the connection. */

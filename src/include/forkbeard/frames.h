@@ -7,7 +7,7 @@
  *     return in.n - rest.n;
  *
  * Each call returns 1 after cutting a frame from the front of *rest; *frame is lent like the input.
- * Returns 0 when the frame is incomplete, or the connection is stopped or ends.
+ * Returns 0 when the frame is incomplete, or the connection is stopped, begins TLS, or ends.
  *
  * Part of <forkbeard/forkbeard.h>, with the same rules. */
 #pragma once

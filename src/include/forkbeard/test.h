@@ -144,6 +144,37 @@ FB_TEST_API int fb_test_is_closed(fb_test_peer *peer);
 /* Returns whether the protocol has reset the connection, as with fb_abort(). */
 FB_TEST_API int fb_test_was_reset(fb_test_peer *peer);
 
+/* ---- TLS, without any cryptography ---- */
+
+/* The worker's TLS is without cryptography, too: its records are a few bytes longer than their
+ * data. Directives of TLS are those of the daemon (ssl_verify_client and so on), but no file of
+ * theirs is read: a certificate is the name of its file, "mail.test.crt", and trusted by those
+ * whose trusted certificates are a file of the same name. A test has TLS where the program was
+ * linked with a kit that has: */
+FB_TEST_API int fb_test_has_tls(void);
+
+/* Shakes hands: as a client, or as the server where the protocol has connected to fb_test_serve().
+ * `how` has words: "sni=NAME", "alpn=smtp,imap", "cert=FILE", for the peer's own certificate. From
+ * then on the peer says and hears plaintext; heard bytes of before stay. fb_test_shut() sends
+ * close_notify first. Returns 0; or -1 when the handshake has failed, or waits for the keeper. */
+FB_TEST_API int fb_test_tls(fb_test_peer *peer, const char *how);
+/* Goes over to the next keys, and asks the protocol's side to do so. */
+FB_TEST_API void fb_test_key_update(fb_test_peer *peer, int asks);
+/* Ends the peer's half without close_notify, as an attacker could. */
+FB_TEST_API void fb_test_truncate(fb_test_peer *peer);
+/* Sends an alert, which ends the session unless it is a warning. */
+FB_TEST_API void fb_test_alert(fb_test_peer *peer, unsigned alert);
+/* Returns the alert that the peer has got last; -1: none. */
+FB_TEST_API int fb_test_alerted(fb_test_peer *peer);
+
+/* The process with the keys, which shakes hands for all workers. */
+typedef enum fb_test_keeping {
+    FB_TEST_KEEPER_SERVES,
+    FB_TEST_KEEPER_LATE, /* answers nothing until it is set to serve again */
+    FB_TEST_KEEPER_LOST, /* dies, and is replaced at once: handshakes under way fail */
+} fb_test_keeping;
+FB_TEST_API void fb_test_keeper(fb_test *test, fb_test_keeping how);
+
 /* ---- Servers for fb_connect() ---- */
 
 typedef enum fb_test_reply {
@@ -274,6 +305,13 @@ enum {
     FB_TEST_ACT_NAME,
     FB_TEST_ACT_NAMES,
     FB_TEST_ACT_EXPECT_LOG,
+    FB_TEST_ACT_TLS,
+    FB_TEST_ACT_TLS_REFUSED,
+    FB_TEST_ACT_KEY_UPDATE,
+    FB_TEST_ACT_TRUNCATE,
+    FB_TEST_ACT_ALERT,
+    FB_TEST_ACT_EXPECT_ALERT,
+    FB_TEST_ACT_KEEPER,
 };
 
 /* clang-format off */
@@ -294,6 +332,16 @@ enum {
 /* The client ends its half, or breaks the connection. */
 #define FB_TEST_SHUT() { FB_TEST_ACT_SHUT, NULL, 0 }
 #define FB_TEST_RESET() { FB_TEST_ACT_RESET, NULL, 0 }
+/* The peer shakes hands, by fb_test_tls(): with success, unless the keeper is late; or in vain. */
+#define FB_TEST_TLS(how) { FB_TEST_ACT_TLS, (how), 0 }
+#define FB_TEST_TLS_REFUSED(how) { FB_TEST_ACT_TLS_REFUSED, (how), 0 }
+/* fb_test_key_update(), fb_test_truncate(), fb_test_alert() and fb_test_keeper(). */
+#define FB_TEST_KEY_UPDATE(asks) { FB_TEST_ACT_KEY_UPDATE, NULL, (asks) }
+#define FB_TEST_TRUNCATE() { FB_TEST_ACT_TRUNCATE, NULL, 0 }
+#define FB_TEST_ALERT(alert) { FB_TEST_ACT_ALERT, NULL, (alert) }
+#define FB_TEST_KEEPER(how) { FB_TEST_ACT_KEEPER, NULL, (how) }
+/* The peer has got this alert. */
+#define FB_TEST_EXPECT_ALERT(alert) { FB_TEST_ACT_EXPECT_ALERT, NULL, (alert) }
 /* Time passes, or the worker drains: fb_test_pass() and fb_test_drain(). */
 #define FB_TEST_PASS(ms) { FB_TEST_ACT_PASS, NULL, (ms) }
 #define FB_TEST_DRAIN(deadline) { FB_TEST_ACT_DRAIN, NULL, (deadline) }

@@ -12,17 +12,22 @@ extern "C" {
 typedef struct fb_tls_options {
     size_t size;      /* sizeof(fb_tls_options) */
     uint64_t timeout; /* ms for the handshake; 0: the server's ssl_handshake_timeout */
+    fb_bytes reply;   /* the reply to the client's command, sent in plain, behind earlier output */
 } fb_tls_options;
 
+/* Returns whether fb_start_tls() would begin TLS, memory aside: so whether to offer it. */
+FB_SDK int fb_can_start_tls(const fb_conn *conn);
+
 /* Begins TLS with a client, by the server's ssl_certificate and further directives of TLS: what
- * STARTTLS of SMTP, IMAP and others asks for. `listen` has no `ssl`. Write the reply to the command
- * first, and let `data` count the command among the consumed bytes.
+ * STARTTLS of SMTP, IMAP and others asks for. `listen` has no `ssl`. `data` has to count the
+ * command among the consumed bytes.
  *
- * Output written before the call leaves in plain; output written since then is kept, and sent by
- * TLS. All input behind the consumed bytes is the client's handshake: plain commands that were sent
- * along never come to `data`, and no frame is cut from them. `tls_started` is called when the
- * handshake is done. The end without it is `closed`: as FB_TLS_FAILED, for a client's certificate
- * too that is not what ssl_verify_client asks for; as FB_TLS_TIMED_OUT; or as of any connection.
+ * Output written before the call leaves in plain, and so does the options' reply; output written
+ * since then is kept, and sent by TLS. All input behind the consumed bytes is the client's
+ * handshake: plain commands that were sent along never come to `data`, and no frame is cut from
+ * them. `tls_started` is called when the handshake is done. The end without it is `closed`: as
+ * FB_TLS_FAILED, for a client's certificate too that is not what ssl_verify_client asks for; as
+ * FB_TLS_TIMED_OUT; or as of any connection.
  *
  * Meanwhile other callbacks are called as ever. fb_stop(), fb_resume(), fb_shutdown() and the
  * connection's timeouts have their effect behind the handshake; fb_close() drops what is kept, and
