@@ -174,7 +174,7 @@ int context_create(struct context *context, const struct libssl *lib,
     failed |= groups_set(lib, context->ctx, profile, log) < 0;
     session_context_begin(&identity, profile, files);
     failed |= trust_set(lib, context->ctx, profile, files, &identity, log) < 0;
-    failed |= session_context_set(&identity, lib, context->ctx, log) < 0;
+    failed |= session_context_set(&identity, lib, context->ctx, context->identity, log) < 0;
     if (profile->role == TLS_CLIENT) {
         failed |= offer_protocols(context, log) < 0;
     } else {

@@ -17,6 +17,7 @@ struct context {
     SSL_CTX *ctx;
     struct tickets tickets;
     struct stapling stapling;
+    uint8_t identity[32]; /* of its sessions */
 };
 
 /* Makes the context of a profile in zeroed memory, without its pairs; -1 after a line

@@ -2,13 +2,15 @@
 /* The engine of OpenSSL: a context of libssl for each profile, and handshakes with them.
  *
  * Responsible for the order of a start: the library, a test of it, the files. Never keeps a parsed
- * file beside the contexts, and never a session behind its handshake: clients resume by tickets. */
+ * file beside the contexts, nor a client's session, which is resumed by tickets: sessions with
+ * servers alone lie in the memory of all keepers. */
 #include "base/check.h"
 #include "keeper/contexts.h"
 #include "keeper/engine.h"
 #include "keeper/handshake.h"
 #include "keeper/reason.h"
 #include "keeper/self_test.h"
+#include "os/memory.h"
 
 #include <stdlib.h>
 
@@ -19,7 +21,8 @@ struct tls_engine {
     struct libssl lib;
     struct handshakes shared;
     struct ticket_ring ring;
-    void *own_tickets; /* the ring's memory, unless given; or NULL */
+    struct session_table sessions;
+    void *own_tickets; /* the memory of both, unless given; or NULL */
     struct contexts contexts;
 };
 
@@ -28,9 +31,7 @@ static void destroy_openssl(struct tls_engine *engine)
     CHECK_KIND(engine, ENGINE_KIND);
     contexts_destroy(&engine->contexts);
     handshakes_done(&engine->shared);
-    if (engine->own_tickets != NULL)
-        OPENSSL_cleanse(engine->own_tickets, TLS_TICKETS_SIZE);
-    free(engine->own_tickets);
+    os_wiped_free(engine->own_tickets, TLS_TICKETS_SIZE); /* the kernel zeroes pages */
     engine->kind = 0;
     free(engine);
 }
@@ -43,29 +44,31 @@ static int load_library(struct tls_engine *engine, struct log *log)
         log_write(log, LEVEL_EMERG, 0, "cannot load OpenSSL: %s", text);
         return -1;
     }
-    if (handshakes_init(&engine->shared, &engine->lib) == 0)
+    if (handshakes_init(&engine->shared, &engine->lib, &engine->sessions) == 0)
         return self_test_run(&engine->shared, &engine->ring, log);
     log_write(log, LEVEL_EMERG, 0, "%s", reason_take(reasons, sizeof(reasons), "EVP_KDF_fetch()"));
     return -1;
 }
 
-/* A key of the ring encrypts for the longest time in which a session can be resumed. */
-static int open_ring(struct tls_engine *engine, struct tls_files *files, struct log *log)
+/* Finds the keys of tickets and the sessions. A key of the ring encrypts for the longest time in
+ * which a session can be resumed. */
+static int open_memory(struct tls_engine *engine, struct tls_files *files, struct log *log)
 {
     const struct tls_profiles *profiles = files->profiles;
     void *memory = files->tickets;
     uint32_t longest = 1;
 
     for (unsigned i = 0; i < profiles->n; i++)
-        if (profiles->list[i].session_timeout > longest)
+        if (profiles->list[i].role == TLS_SERVER && profiles->list[i].session_timeout > longest)
             longest = profiles->list[i].session_timeout;
     if (memory == NULL)
-        memory = engine->own_tickets = calloc(1, TLS_TICKETS_SIZE);
+        memory = engine->own_tickets = os_wiped_alloc(TLS_TICKETS_SIZE);
     if (memory == NULL) {
         log_write(log, LEVEL_EMERG, 0, "no memory for the keys of tickets");
         return -1;
     }
     ticket_ring_init(&engine->ring, memory, UINT64_C(1000) * longest);
+    session_table_init(&engine->sessions, memory);
     return 0;
 }
 
@@ -78,7 +81,7 @@ static struct tls_engine *create_openssl(struct tls_files *files, struct log *lo
         return NULL;
     }
     engine->kind = ENGINE_KIND;
-    if (open_ring(engine, files, log) == 0 && load_library(engine, log) == 0 &&
+    if (open_memory(engine, files, log) == 0 && load_library(engine, log) == 0 &&
         contexts_create(&engine->contexts, &engine->lib, files, &engine->ring, log) == 0)
         return engine;
     destroy_openssl(engine);
@@ -115,5 +118,6 @@ const struct tls_engine_ops engine_openssl = {
     .remind = remind_openssl,
     .begin = begin_openssl,
     .feed = handshake_feed,
+    .ticket = handshake_ticket,
     .end = handshake_end,
 };

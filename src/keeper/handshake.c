@@ -2,6 +2,7 @@
 /* One handshake of libssl, in memory: see handshake.h. */
 #include "keeper/handshake.h"
 
+#include "keeper/client_session.h"
 #include "keeper/extract.h"
 #include "keeper/facts.h"
 #include "keeper/peer_name.h"
@@ -13,7 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum handshake_phase { HANDSHAKE_RUNS, HANDSHAKE_REFUSED, HANDSHAKE_OVER };
+enum handshake_phase {
+    HANDSHAKE_RUNS,
+    HANDSHAKE_REFUSED,
+    HANDSHAKE_AWAITS, /* is done, and takes tickets */
+    HANDSHAKE_OVER,
+};
 
 struct tls_handshake {
     enum handshake_phase phase;
@@ -25,7 +31,8 @@ struct tls_handshake {
     struct tls_reply *reply;
     fb_bytes in;
     struct extract extract;
-    size_t name_n; /* of a client: the server's name */
+    struct client_session session; /* of a client */
+    size_t name_n;                 /* of a client: the server's name */
     uint8_t name[TLS_NAME_MOST];
 };
 
@@ -77,12 +84,14 @@ static int init_bio(BIO *bio)
     return 1;
 }
 
-int handshakes_init(struct handshakes *handshakes, const struct libssl *lib)
+int handshakes_init(
+    struct handshakes *handshakes, const struct libssl *lib, const struct session_table *sessions)
 {
     *handshakes = (struct handshakes) {
         .lib = lib,
         .bio = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "handshake"),
         .prf = EVP_KDF_fetch(NULL, "TLS1-PRF", NULL),
+        .sessions = sessions,
     };
     return handshakes->bio != NULL && handshakes->prf != NULL &&
                    BIO_meth_set_read(handshakes->bio, read_peer_bytes) == 1 &&
@@ -112,6 +121,8 @@ static int start_client_handshake(
     if (start->name.n > 0)
         memcpy(handshake->name, start->name.p, start->name.n);
     lib->SSL_set_connect_state(handshake->ssl);
+    client_session_begin(
+        &handshake->session, context, handshake->shared->sessions, start, handshake->ssl);
     return context->profile->sends_name ? peer_name_send(lib, handshake->ssl, start->name) : 0;
 }
 
@@ -162,6 +173,7 @@ struct tls_handshake *handshake_refuse(const char *text)
 static enum tls_step fail_step(struct tls_handshake *handshake, const char *text)
 {
     handshake->phase = HANDSHAKE_OVER;
+    client_session_fail(&handshake->session);
     snprintf(handshake->reply->text, TLS_TEXT, "%s", text);
     handshake->reply->used = handshake->in.n;
     return TLS_FAILED;
@@ -195,6 +207,12 @@ static enum tls_step finish_handshake(struct tls_handshake *handshake)
             (fb_bytes) { handshake->name, handshake->name_n }, &reply->session);
     reply->facts_n = facts_write(lib, handshake->ssl, handshake->facts, reply->facts);
     handshake->phase = HANDSHAKE_OVER;
+    if (reply->session.version == TLS_1_3 && handshake->session.table != NULL) {
+        handshake->phase = HANDSHAKE_AWAITS;
+        reply->session.awaits_tickets = 1;
+    } else {
+        client_session_keep(&handshake->session, handshake->ssl);
+    }
     return TLS_DONE;
 }
 
@@ -223,17 +241,41 @@ enum tls_step handshake_feed(struct tls_handshake *handshake, fb_bytes in, struc
 {
     enum tls_step step;
 
-    assert(handshake->phase != HANDSHAKE_OVER && handshake->reply == NULL);
+    assert(handshake->phase <= HANDSHAKE_REFUSED && handshake->reply == NULL);
     reply->used = reply->out_n = reply->peer_n = reply->facts_n = 0;
     reply->text[0] = '\0';
     handshake->in = in;
     handshake->reply = reply;
     step = handshake->phase == HANDSHAKE_REFUSED ? fail_step(handshake, handshake->refusal)
                                                  : advance_handshake(handshake);
-    assert(step == TLS_MORE ? reply->used == in.n : handshake->phase == HANDSHAKE_OVER);
+    assert(step == TLS_MORE ? reply->used == in.n : handshake->phase > HANDSHAKE_REFUSED);
     handshake->reply = NULL;
     handshake->in = (fb_bytes) { 0 };
     return step;
+}
+
+bool handshake_ticket(struct tls_handshake *handshake, fb_bytes record)
+{
+    const struct libssl *lib = handshake->shared->lib;
+    struct tls_reply none = { .used = 0 }; /* without room: nothing can be sent */
+    bool taken;
+    char byte;
+    int n;
+
+    assert(handshake->phase == HANDSHAKE_AWAITS && handshake->reply == NULL);
+    handshake->in = record;
+    handshake->reply = &none;
+    ERR_clear_error();
+    n = lib->SSL_read(handshake->ssl, &byte, 1);
+    taken = n <= 0 && lib->SSL_get_error(handshake->ssl, n) == SSL_ERROR_WANT_READ &&
+            none.used == record.n;
+    handshake->reply = NULL;
+    handshake->in = (fb_bytes) { 0 };
+    if (taken)
+        client_session_keep(&handshake->session, handshake->ssl);
+    else /* data, or no record of the session */
+        handshake->phase = HANDSHAKE_OVER;
+    return taken;
 }
 
 void handshake_end(struct tls_handshake *handshake)
@@ -246,6 +288,7 @@ void handshake_end(struct tls_handshake *handshake)
         lib->SSL_set_shutdown(handshake->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         lib->SSL_free(handshake->ssl);
     }
+    client_session_end(&handshake->session);
     extract_wipe(&handshake->extract);
     free(handshake);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "keeper/context.h"
+#include "keeper/session_table.h"
 
 #include <openssl/bio.h>
 #include <openssl/kdf.h>
@@ -13,12 +14,14 @@
 /* What the handshakes of an engine share. */
 struct handshakes {
     const struct libssl *lib;
-    BIO_METHOD *bio; /* reads and writes the memory of feed() */
-    EVP_KDF *prf;    /* TLS1-PRF */
+    BIO_METHOD *bio;                      /* reads and writes the memory of feed() */
+    EVP_KDF *prf;                         /* TLS1-PRF */
+    const struct session_table *sessions; /* with servers */
 };
 
-/* Makes what is shared; -1 with OpenSSL's errors. */
-int handshakes_init(struct handshakes *handshakes, const struct libssl *lib);
+/* Makes what is shared; -1 with OpenSSL's errors. The table lives longer. */
+int handshakes_init(
+    struct handshakes *handshakes, const struct libssl *lib, const struct session_table *sessions);
 void handshakes_done(struct handshakes *handshakes);
 
 /* As the calls of struct tls_engine_ops in tls/engine.h. */
@@ -27,4 +30,5 @@ struct tls_handshake *handshake_begin(
 /* Begins a handshake that fails with the text, a constant. */
 struct tls_handshake *handshake_refuse(const char *text);
 enum tls_step handshake_feed(struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply);
+bool handshake_ticket(struct tls_handshake *handshake, fb_bytes record);
 void handshake_end(struct tls_handshake *handshake);

@@ -39,6 +39,12 @@ void session_context_begin(struct session_context *identity, const struct tls_pr
         identity->digest = NULL;
     }
     hash_text(identity, SESSION_LABEL);
+    if (profile->role == TLS_CLIENT) {
+        hash_text(identity, "client");
+        hash_number(identity, profile->versions);
+        hash_number(identity, profile->sends_name);
+        session_context_add(identity, profile->alpn, profile->alpn_n);
+    }
     hash_number(identity, profile->verify);
     hash_number(identity, profile->verify_depth);
     hash_text(identity, profile->ciphers);
@@ -52,17 +58,16 @@ void session_context_begin(struct session_context *identity, const struct tls_pr
         hash_text(identity, files->profiles->files[profile->pairs[i].certificate].path);
 }
 
-int session_context_set(
-    struct session_context *identity, const struct libssl *lib, SSL_CTX *ctx, struct log *log)
+int session_context_set(struct session_context *identity, const struct libssl *lib, SSL_CTX *ctx,
+    uint8_t hash[SSL_MAX_SID_CTX_LENGTH], struct log *log)
 {
-    uint8_t hash[SSL_MAX_SID_CTX_LENGTH];
     unsigned n = 0;
     bool set;
 
-    _Static_assert(sizeof(hash) == 32, "the size of SHA-256");
+    _Static_assert(SSL_MAX_SID_CTX_LENGTH == 32, "the size of SHA-256");
     set = identity->digest != NULL && EVP_DigestFinal_ex(identity->digest, hash, &n) == 1 &&
           lib->SSL_CTX_set_session_id_context(ctx, hash, n) == 1;
-    assert(!set || n == sizeof(hash));
+    assert(!set || n == SSL_MAX_SID_CTX_LENGTH);
     EVP_MD_CTX_free(identity->digest);
     identity->digest = NULL;
     if (!set)

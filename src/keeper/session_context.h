@@ -22,6 +22,6 @@ void session_context_begin(struct session_context *identity, const struct tls_pr
     const struct pem_files *files);
 /* Adds the bytes of a file. */
 void session_context_add(struct session_context *identity, const void *p, size_t n);
-/* Sets the identity of the context, and ends; -1 after an emerg line. */
-int session_context_set(
-    struct session_context *identity, const struct libssl *lib, SSL_CTX *ctx, struct log *log);
+/* Sets the identity of the context, copies it, and ends; -1 after an emerg line. */
+int session_context_set(struct session_context *identity, const struct libssl *lib, SSL_CTX *ctx,
+    uint8_t hash[SSL_MAX_SID_CTX_LENGTH], struct log *log);

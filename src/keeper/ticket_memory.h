@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory with the keys of tickets, in which all keepers of a daemon share keys, over reloads
- * and upgrades: the master makes it, and hands its descriptor over. Never mapped by the master,
- * and in a worker neither mapped nor open. */
+/* The memory with the keys of tickets and the sessions with servers, which all keepers of a daemon
+ * share, over reloads and upgrades: the master makes it, and hands its descriptor over. Never
+ * mapped by the master, and in a worker neither mapped nor open. */
 #pragma once
 
 #include <stdbool.h>

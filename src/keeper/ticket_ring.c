@@ -36,7 +36,7 @@ struct ticket_memory {
 
 _Static_assert(sizeof(struct ticket_entry) == 104, "part of the layout");
 _Static_assert(sizeof(struct ticket_entry) <= 16 * sizeof(uint64_t), "an entry fits into a slot");
-_Static_assert(sizeof(struct ticket_memory) <= TLS_TICKETS_SIZE, "the memory is large enough");
+_Static_assert(sizeof(struct ticket_memory) <= 4096, "sessions lie behind the keys");
 
 void ticket_ring_init(struct ticket_ring *ring, void *memory, uint64_t lifetime_ms)
 {

@@ -20,7 +20,7 @@
 /* The longest wait for a keeper that makes the first key of all, or has been killed in it. */
 #define FIRST_KEY_MS 1000
 
-static uint64_t monotonic_ms(void)
+uint64_t tickets_clock(void)
 {
     struct clock clock = { 0 };
 
@@ -31,14 +31,14 @@ static uint64_t monotonic_ms(void)
 /* Copies the key that encrypts. Only the very first may have to be waited for. */
 static int take_key(const struct tickets *tickets, struct ticket_key *key)
 {
-    uint64_t now = monotonic_ms(), end = now + FIRST_KEY_MS;
+    uint64_t now = tickets_clock(), end = now + FIRST_KEY_MS;
 
     if (tickets->n > 0) {
         *key = tickets->keys[0];
         return 0;
     }
     while (ticket_ring_take(tickets->ring, now, key) == -1) {
-        now = monotonic_ms();
+        now = tickets_clock();
         if (now >= end)
             return -1;
     }

@@ -16,6 +16,8 @@ struct tickets {
     unsigned n;
 };
 
+/* Returns the time by the monotonic clock, in ms. */
+uint64_t tickets_clock(void);
 /* Reads the profile's files and sets the callback of the context; -1 after an emerg line about each
  * mistake. The ring outlives the context. Zeroed memory may be closed. */
 int tickets_open(struct tickets *tickets, const struct libssl *lib, SSL_CTX *ctx,

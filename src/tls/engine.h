@@ -88,9 +88,10 @@ struct tls_reply {
     char text[TLS_TEXT]; /* TLS_FAILED: why, in one line; else "" */
 };
 
-/* Memory for the keys of tickets, and the version of its layout. */
-#define TLS_TICKETS_SIZE 4096
-#define TLS_TICKETS_LAYOUT 1
+/* Memory for the keys of tickets, and behind these for sessions with servers, and the version of
+ * its layout. Pages are touched when they are needed. */
+#define TLS_TICKETS_SIZE (4096 + 512 * 8192)
+#define TLS_TICKETS_LAYOUT 2
 
 /* How an engine gets the files of the configuration, and the keys of tickets. */
 struct tls_files {

@@ -92,6 +92,19 @@ size_t call_record(struct call *call, uint8_t record[TLS_HEADER + TLS_SEALED_MOS
     return (size_t)length;
 }
 
+void call_tickets(struct call *call)
+{
+    uint8_t record[TLS_HEADER + TLS_SEALED_MOST];
+    size_t n;
+
+    ck_assert_uint_eq(call->reply.session.awaits_tickets, 1);
+    while ((n = call_record(call, record)) > 0) {
+        ck_assert(engine_openssl.ticket(call->handshake, (fb_bytes) { record, n }));
+        call->reply.session.in.sequence++;
+        call->tickets++;
+    }
+}
+
 /* Opens the server's next record, and those of tickets before. */
 static void read_data(struct call *call, const char *expected, size_t n)
 {

@@ -29,6 +29,8 @@ struct tls_start call_start(const char *name);
 void call_run(struct call *call);
 /* Reads the next record of the server, which is whole; returns its bytes, 0: there is none. */
 size_t call_record(struct call *call, uint8_t record[TLS_HEADER + TLS_SEALED_MOST]);
+/* Gives the engine the records that the server has sent, which all have tickets. */
+void call_tickets(struct call *call);
 /* Reads and writes records of data by the keys that the engine has handed over. */
 void call_prove(struct call *call);
 void call_end(struct call *call);

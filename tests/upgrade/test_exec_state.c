@@ -246,9 +246,9 @@ static const struct {
     off_t size;
     bool taken;
 } tickets[] = {
-    { ":t20,1", TLS_TICKETS_SIZE, true }, { ":t20,1:t4,1", TLS_TICKETS_SIZE, true },
-    { ":t20,2", TLS_TICKETS_SIZE, false }, { ":t20,1", TLS_TICKETS_SIZE - 1, false },
-    { ":t20,1", 2 * TLS_TICKETS_SIZE, false }, { ":t4,1", TLS_TICKETS_SIZE, false }, /* a socket */
+    { ":t20,2", TLS_TICKETS_SIZE, true }, { ":t20,2:t4,2", TLS_TICKETS_SIZE, true },
+    { ":t20,1", TLS_TICKETS_SIZE, false }, { ":t20,2", TLS_TICKETS_SIZE - 1, false },
+    { ":t20,2", 2 * TLS_TICKETS_SIZE, false }, { ":t4,2", TLS_TICKETS_SIZE, false }, /* a socket */
 };
 
 /* Memory of no use is closed, and the start goes on. */
