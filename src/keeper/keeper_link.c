@@ -86,6 +86,12 @@ static bool carry_out_packet(struct keeper *keeper, size_t n)
         tls_handshakes_cancel(keeper->handshakes, request.number);
         return true;
     }
+    if (request.kind == TLS_TICKET) {
+        if (tls_handshakes_ticket(keeper->handshakes, &request) == 0)
+            return true;
+        break_worker_rule(keeper, "a ticket within a handshake");
+        return false;
+    }
     if (tls_handshakes_feed(keeper->handshakes, &request, keeper->heritage->cycle->tls.n,
             &keeper->reply_step, &reply) == -1) {
         break_worker_rule(keeper, "a request that fits no handshake");

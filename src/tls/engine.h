@@ -33,8 +33,8 @@ struct tls_session {
     uint16_t group;          /* IANA's number; 0: none */
     uint8_t resumed;         /* bool */
     uint8_t verify;          /* enum tls_verified */
-    uint8_t awaits_tickets;  /* bool; of a client: see ticket() */
     int32_t verify_code;     /* OpenSSL's X509_V_ERR_...; 0: X509_V_OK */
+    uint32_t awaits_tickets; /* bool, see ticket(); a link's reply: the number of the handshake */
     struct tls_keys in, out; /* of the peer's records, and of ours */
     uint16_t plain_most; /* plaintext of a record that the peer takes: TLS_PLAIN_MOST, or less */
     uint8_t session_id[32];

@@ -12,6 +12,7 @@ struct handshake_place {
     struct tls_handshake *handshake; /* NULL: free */
     uint32_t number;
     uint32_t taken; /* bytes of the peer */
+    bool awaits;    /* is done, and takes tickets */
 };
 
 struct tls_handshakes {
@@ -101,6 +102,7 @@ static enum tls_step feed_engine(struct tls_handshakes *handshakes, struct hands
     assert(reply->used <= in.n && reply->out_n <= reply->out_most);
     assert(reply->peer_n <= TLS_PEER_MOST && reply->facts_n <= TLS_FACTS_MOST);
     assert(step != TLS_MORE || reply->used == in.n);
+    assert(reply->session.awaits_tickets <= (handshakes->ops->ticket != NULL));
     return step;
 }
 
@@ -117,13 +119,28 @@ int tls_handshakes_feed(struct tls_handshakes *handshakes, const struct tls_requ
         place->handshake = handshakes->ops->begin(handshakes->engine, &request->start);
         place->number = request->number;
         handshakes->n += place->handshake != NULL;
-    } else if (request->kind != TLS_FEED || place->handshake == NULL ||
+    } else if (request->kind != TLS_FEED || place->handshake == NULL || place->awaits ||
                place->number != request->number) {
         return -1;
     }
     *step = feed_engine(handshakes, place, request->in, &handshakes->reply);
     *reply = &handshakes->reply;
-    if (*step != TLS_MORE && place->handshake != NULL)
+    place->awaits = *step == TLS_DONE && handshakes->reply.session.awaits_tickets != 0;
+    if (*step != TLS_MORE && place->handshake != NULL && !place->awaits)
+        end_place(handshakes, place);
+    return 0;
+}
+
+int tls_handshakes_ticket(struct tls_handshakes *handshakes, const struct tls_request *request)
+{
+    struct handshake_place *place = &handshakes->places[TLS_PLACE(request->number)];
+
+    assert(request->kind == TLS_TICKET && TLS_PLACE(request->number) < TLS_HANDSHAKES_MOST);
+    if (place->handshake == NULL || place->number != request->number)
+        return 0;
+    if (!place->awaits)
+        return -1;
+    if (!handshakes->ops->ticket(place->handshake, request->in))
         end_place(handshakes, place);
     return 0;
 }

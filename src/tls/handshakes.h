@@ -3,7 +3,8 @@
  * itself without a master.
  *
  * Responsible for their number and for the bytes that each may take in. A request that fits none of
- * them is refused, never an assertion. Invariant: a handshake ends with its last reply. */
+ * them is refused, never an assertion. Invariant: a handshake ends with its last reply, unless it
+ * awaits tickets: then with TLS_CANCEL, or when the engine wants no more. */
 #pragma once
 
 #include "tls/message.h"
@@ -23,5 +24,7 @@ unsigned tls_handshakes_count(const struct tls_handshakes *handshakes);
  * worker makes. `profile_n`: the number of profiles. */
 int tls_handshakes_feed(struct tls_handshakes *handshakes, const struct tls_request *request,
     unsigned profile_n, enum tls_step *step, struct tls_reply **reply);
+/* Carries out TLS_TICKET; the handshake may have ended. -1: a request that no worker makes. */
+int tls_handshakes_ticket(struct tls_handshakes *handshakes, const struct tls_request *request);
 /* Carries out TLS_CANCEL; the handshake may have ended. */
 void tls_handshakes_cancel(struct tls_handshakes *handshakes, uint32_t number);

@@ -14,11 +14,18 @@
 #define PLACES_KEPT (TLS_HANDSHAKES_MOST / 8)
 /* Least interval in ms between lines about too many handshakes. */
 #define CROWD_SAID_MS 60000
+/* Handshakes that await tickets, and how long, in ms. */
+#define AWAITS_MOST 64
+#define AWAITS_MS 10000
+
+static void forget_expired(struct loop *loop, struct timer *timer);
 
 void tls_link_init(struct tls_link *link, struct loop *loop, const struct tls_link_ops *ops)
 {
     link->ops = ops;
     link->loop = loop;
+    TAILQ_INIT(&link->awaiting);
+    link->forgets.expired = forget_expired;
     for (uint32_t i = 0; i < TLS_HANDSHAKES_MOST; i++)
         link->places[i] = (struct link_place) { .number = i, .next = i + 1 };
 }
@@ -58,8 +65,13 @@ static void free_place(struct tls_link *link, struct link_place *place)
     assert(place->phase != LINK_FREE && link->n > 0);
     if (place->phase == LINK_WAITING)
         link->waiting--;
-    place->pending->number = 0;
-    place->pending = NULL;
+    if (place->phase == LINK_AWAITS) {
+        TAILQ_REMOVE(&link->awaiting, place, awaits);
+        link->awaits_n--;
+    } else {
+        place->pending->number = 0;
+        place->pending = NULL;
+    }
     place->phase = LINK_FREE;
     place->next = link->free;
     link->free = TLS_PLACE(place->number);
@@ -152,8 +164,69 @@ void tls_link_cancel(struct tls_link *link, struct tls_pending *pending)
         cancel_number(link, number);
 }
 
-void tls_link_reply(struct tls_link *link, struct link_place *place, enum tls_step step,
-    const struct tls_reply *reply)
+/* Forgets a handshake that awaits tickets, in the engine as well. */
+static void forget_place(struct tls_link *link, struct link_place *place)
+{
+    uint32_t number = place->number;
+
+    assert(place->phase == LINK_AWAITS);
+    free_place(link, place);
+    cancel_number(link, number);
+}
+
+static void forget_expired(struct loop *loop, struct timer *timer)
+{
+    struct tls_link *link = container_of(timer, struct tls_link, forgets);
+    struct link_place *place;
+
+    while ((place = TAILQ_FIRST(&link->awaiting)) != NULL &&
+           loop->clock.mono_ms - place->begun_ms >= AWAITS_MS)
+        forget_place(link, place);
+    if (place != NULL)
+        timer_set(loop, timer, place->begun_ms + AWAITS_MS - loop->clock.mono_ms);
+}
+
+/* Lets a handshake that is done wait for tickets, without its owner, who is told the number. */
+static void await_tickets(struct tls_link *link, struct link_place *place, struct tls_reply *reply)
+{
+    assert(place->phase == LINK_WAITING && place->start.role == TLS_CLIENT);
+    link->waiting--;
+    reply->session.awaits_tickets = place->number;
+    place->pending->number = 0;
+    place->pending = NULL;
+    place->phase = LINK_AWAITS;
+    place->begun_ms = link->loop->clock.mono_ms;
+    TAILQ_INSERT_TAIL(&link->awaiting, place, awaits);
+    if (link->awaits_n++ == AWAITS_MOST)
+        forget_place(link, TAILQ_FIRST(&link->awaiting));
+    if (!timer_is_set(&link->forgets))
+        timer_set(link->loop, &link->forgets, AWAITS_MS);
+}
+
+bool tls_link_ticket(struct tls_link *link, uint32_t number, fb_bytes record)
+{
+    const struct tls_request request = { .kind = TLS_TICKET, .number = number, .in = record };
+    struct link_place *place = tls_link_find(link, number);
+
+    assert(record.n > 0);
+    if (place == NULL || place->phase != LINK_AWAITS)
+        return false;
+    if (record.n <= TLS_FEED_MOST && !link->broken && link->ops->ticket(link, &request))
+        return true;
+    forget_place(link, place);
+    return false;
+}
+
+void tls_link_forget(struct tls_link *link, uint32_t number)
+{
+    struct link_place *place = number != 0 ? tls_link_find(link, number) : NULL;
+
+    if (place != NULL && place->phase == LINK_AWAITS)
+        forget_place(link, place);
+}
+
+void tls_link_reply(
+    struct tls_link *link, struct link_place *place, enum tls_step step, struct tls_reply *reply)
 {
     struct tls_pending *pending = place->pending;
 
@@ -161,6 +234,8 @@ void tls_link_reply(struct tls_link *link, struct link_place *place, enum tls_st
     if (step == TLS_MORE) {
         place->phase = LINK_REPLIED;
         link->waiting--;
+    } else if (step == TLS_DONE && reply->session.awaits_tickets != 0) {
+        await_tickets(link, place, reply);
     } else {
         free_place(link, place);
     }
@@ -185,6 +260,8 @@ void tls_link_shed(struct tls_link *link)
 {
     struct link_place *place;
 
+    while (link->n > TLS_HANDSHAKES_MOST - PLACES_KEPT && link->awaits_n > 0)
+        forget_place(link, TAILQ_FIRST(&link->awaiting));
     while (
         link->n > TLS_HANDSHAKES_MOST - PLACES_KEPT && (place = find_oldest_place(link)) != NULL) {
         struct tls_reply reply = { .text = "too many handshakes are under way" };
@@ -203,6 +280,10 @@ void tls_link_fail_all(struct tls_link *link, const char *text)
         /* an engine does not know a handshake without bytes, and the next one will do */
         if (link->places[i].phase <= LINK_BEGUN)
             continue;
+        if (link->places[i].phase == LINK_AWAITS) {
+            free_place(link, &link->places[i]);
+            continue;
+        }
         snprintf(reply.text, sizeof(reply.text), "%s", text);
         tls_link_reply(link, &link->places[i], TLS_FAILED, &reply);
     }
@@ -218,6 +299,9 @@ void tls_link_destroy(struct tls_link *link)
 {
     if (link == NULL)
         return;
+    while (link->awaits_n > 0)
+        forget_place(link, TAILQ_FIRST(&link->awaiting));
+    timer_del(link->loop, &link->forgets);
     assert(link->n == 0); /* the owners have cancelled their handshakes */
     link->ops->destroy(link);
 }

@@ -29,6 +29,13 @@ int tls_link_begin(
 void tls_link_feed(struct tls_link *link, struct tls_pending *pending, fb_bytes in);
 /* Whether a session is of a suite that this build has and its engine may choose. */
 bool tls_link_takes(const struct tls_link *link, const struct tls_session *session);
+/* After a TLS_DONE of a client whose session has a number for awaits_tickets: gives a whole record
+ * as it came, in which the server has sent a ticket, as long as no other record has come before.
+ * Of handshakes that await tickets the oldest are forgotten by the link. False: no more are
+ * wanted. */
+bool tls_link_ticket(struct tls_link *link, uint32_t number, fb_bytes record);
+/* Awaits no more tickets; the number may be forgotten, or 0. */
+void tls_link_forget(struct tls_link *link, uint32_t number);
 /* Forgets a handshake under way. */
 void tls_link_cancel(struct tls_link *link, struct tls_pending *pending);
 

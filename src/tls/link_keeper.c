@@ -135,6 +135,18 @@ static void feed_keeper(struct tls_link *link, const struct tls_request *request
     send_request(keeper_of(link), request);
 }
 
+/* Tickets do not wait for a full socket: their number is a server's choice. */
+static bool ticket_keeper(struct tls_link *link, const struct tls_request *request)
+{
+    struct keeper_link *keeper = keeper_of(link);
+    size_t n;
+
+    if (link->source == NULL || keeper->unsent_n > 0)
+        return false;
+    n = tls_message_write_request(request, keeper->request);
+    return send_to_keeper(link, keeper->request, n) == 0;
+}
+
 /* Takes a handshake's unsent requests out of the queue. Whether the keeper knows the number. */
 static bool unqueue_requests(struct keeper_link *keeper, uint32_t number)
 {
@@ -210,6 +222,8 @@ static const char *deliver_reply(struct keeper_link *keeper, struct tls_part *pa
         return "a reply without a request";
     if (part->used > place->given || (part->step == TLS_MORE && part->used < place->given))
         return "more or fewer bytes taken than were given";
+    if (part->session.awaits_tickets != 0 && place->start.role != TLS_CLIENT)
+        return "tickets for a server";
     reply.out = keeper->flight_n > 0 ? keeper->flight : (uint8_t *)part->out.p;
     reply.out_n = keeper->flight_n > 0 ? keeper->flight_n : part->out.n;
     reply.out_most = reply.out_n;
@@ -327,6 +341,7 @@ struct tls_link *tls_link_create(struct loop *loop, void (*lost)(struct loop *lo
 {
     static const struct tls_link_ops link_ops = {
         .feed = feed_keeper,
+        .ticket = ticket_keeper,
         .cancel = cancel_keeper,
         .connect = connect_keeper,
         .destroy = destroy_keeper_link,

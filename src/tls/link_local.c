@@ -51,6 +51,12 @@ static void feed_local(struct tls_link *link, const struct tls_request *request)
     tls_link_post(link);
 }
 
+/* At once, since a handshake may be forgotten in the same turn. */
+static bool ticket_local(struct tls_link *link, const struct tls_request *request)
+{
+    return tls_handshakes_ticket(local_of(link)->handshakes, request) == 0;
+}
+
 /* Requests of a forgotten handshake are passed over when their turn comes. */
 static void cancel_local(struct tls_link *link, uint32_t number)
 {
@@ -124,6 +130,7 @@ struct tls_link *tls_link_create_local(
 {
     static const struct tls_link_ops link_ops = {
         .feed = feed_local,
+        .ticket = ticket_local,
         .cancel = cancel_local,
         .destroy = destroy_local,
     };

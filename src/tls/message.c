@@ -43,7 +43,7 @@ size_t tls_message_write_request(const struct tls_request *request, uint8_t *p)
     struct request_wire wire = { .kind = request->kind, .number = request->number };
     fb_bytes rest = request->in;
 
-    assert(request->kind >= TLS_BEGIN && request->kind <= TLS_CANCEL);
+    assert(request->kind >= TLS_BEGIN && request->kind <= TLS_TICKET);
     assert(is_handshake_number(request->number));
     assert(request->in.n <= TLS_FEED_MOST);
     if (request->kind == TLS_BEGIN) {
@@ -66,7 +66,7 @@ size_t tls_message_write_request(const struct tls_request *request, uint8_t *p)
 /* Whether each field of a request of n bytes behind the header is in range. */
 static bool check_request(const struct request_wire *wire, size_t n)
 {
-    if (wire->kind < TLS_BEGIN || wire->kind > TLS_CANCEL || !is_handshake_number(wire->number) ||
+    if (wire->kind < TLS_BEGIN || wire->kind > TLS_TICKET || !is_handshake_number(wire->number) ||
         wire->unused != 0)
         return false;
     if (wire->kind == TLS_BEGIN && wire->role == TLS_CLIENT)

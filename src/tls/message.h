@@ -25,7 +25,8 @@
 enum tls_request_kind {
     TLS_BEGIN = 1, /* a new handshake; of a server with the peer's first bytes */
     TLS_FEED,      /* the peer's next bytes */
-    TLS_CANCEL,    /* the worker has forgotten the handshake */
+    TLS_CANCEL,    /* the worker has forgotten the handshake, or awaits no more tickets */
+    TLS_TICKET,    /* a record with a ticket, behind a handshake; has no reply */
 };
 
 /* A worker's message. */
@@ -33,7 +34,7 @@ struct tls_request {
     enum tls_request_kind kind;
     uint32_t number;
     struct tls_start start; /* of TLS_BEGIN; its name lies in the message */
-    fb_bytes in;            /* of TLS_FEED, and TLS_BEGIN of a server; lies in the message */
+    fb_bytes in; /* of TLS_FEED, TLS_TICKET, and TLS_BEGIN of a server; lies in the message */
 };
 
 /* A keeper's message: a part of the reply to a request. */

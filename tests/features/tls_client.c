@@ -108,7 +108,7 @@ unsigned tls_held_n(void)
 
 /* Gives the owner of a request a reply; a forgotten handshake gets none. */
 static void give_reply(
-    const struct tls_request *request, enum tls_step step, const struct tls_reply *reply)
+    const struct tls_request *request, enum tls_step step, struct tls_reply *reply)
 {
     struct link_place *place = tls_link_find(&held->base, request->number);
 
@@ -131,11 +131,12 @@ void tls_reply_held(void)
     free(taken);
 }
 
-void tls_reply_held_by(enum tls_step step, const struct tls_reply *reply)
+void tls_reply_held_by(enum tls_step step, struct tls_reply *reply)
 {
     struct held_request *taken = take_held();
+    struct tls_reply copy = *reply;
 
-    give_reply(&taken->request, step, reply);
+    give_reply(&taken->request, step, &copy);
     free(taken);
 }
 

@@ -24,7 +24,7 @@ unsigned tls_held_n(void);
 uint32_t tls_held_profile(void);
 /* Reply to the first: by the engine, or as the test says. */
 void tls_reply_held(void);
-void tls_reply_held_by(enum tls_step step, const struct tls_reply *reply);
+void tls_reply_held_by(enum tls_step step, struct tls_reply *reply);
 
 struct tls_client {
     struct sim_socket *socket;

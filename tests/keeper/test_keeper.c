@@ -113,7 +113,7 @@ START_TEST(a_broken_rule_ends_the_link)
 {
     static const char *const rules[] = { "a malformed message", "a malformed message",
         "a request that fits no handshake", "a request that fits no handshake",
-        "a request that fits no handshake" };
+        "a request that fits no handshake", "a ticket within a handshake" };
     char line[128];
 
     start();
@@ -131,9 +131,15 @@ START_TEST(a_broken_rule_ends_the_link)
     case 3:
         send_request(TLS_BEGIN, NUMBER(0), 2, "x", 1);
         break;
+    case 4:
+        send_request(TLS_BEGIN, NUMBER(0), 0, "", 0);
+        send_request(TLS_BEGIN, NUMBER(0), 0, "", 0);
+        turn(1);
+        ck_assert_int_gt(recv(worker, packet, sizeof(packet), 0), 0);
+        break;
     default:
         send_request(TLS_BEGIN, NUMBER(0), 0, "", 0);
-        send_request(TLS_BEGIN, NUMBER(0), 0, "", 0);
+        send_request(TLS_TICKET, NUMBER(0), 0, "x", 1);
         turn(1);
         ck_assert_int_gt(recv(worker, packet, sizeof(packet), 0), 0);
     }
@@ -147,7 +153,7 @@ START_TEST(a_broken_rule_ends_the_link)
     stop();
 }
 END_TEST
-#define RULES 5
+#define RULES 6
 
 START_TEST(a_worker_that_does_not_read_holds_up_itself)
 {

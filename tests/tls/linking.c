@@ -12,6 +12,7 @@ static struct tls_profile list[] = { { .at = "a:1", .trusted = TLS_NO_FILE },
     { .at = "a:2", .role = TLS_CLIENT, .sends_name = true, .trusted = TLS_NO_FILE } };
 static const struct tls_profiles profiles = { .list = list, .n = 2 };
 
+const struct tls_engine_ops *engine_ops = &tls_engine_plain;
 struct fixture *fixture;
 struct tls_link *link_;
 static struct tls_engine *engine;
@@ -43,7 +44,7 @@ void note_lost(struct loop *loop)
     lost++;
 }
 
-uint8_t name[9];
+uint8_t name[9] = { 'o', 'n', 'e', '.', 't', 'e', 's', 't', 's' };
 
 void begin(struct user *user, enum tls_role role)
 {
@@ -87,9 +88,9 @@ void start(int kind)
     struct tls_files files = { .profiles = &profiles };
 
     fixture = fixture_start_loop(4);
-    engine = tls_engine_plain.create(&files, NULL);
-    handshakes = tls_handshakes_create(&tls_engine_plain, engine);
-    link_ = kind == LOCAL ? tls_link_create_local(fixture->loop, &tls_engine_plain, engine)
+    engine = engine_ops->create(&files, NULL);
+    handshakes = tls_handshakes_create(engine_ops, engine);
+    link_ = kind == LOCAL ? tls_link_create_local(fixture->loop, engine_ops, engine)
                           : tls_link_create(fixture->loop, note_lost);
     ck_assert_ptr_nonnull(link_);
     if (kind == REMOTE)
@@ -100,7 +101,7 @@ void stop(void)
 {
     tls_link_destroy(link_);
     tls_handshakes_destroy(handshakes);
-    tls_engine_plain.destroy(engine);
+    engine_ops->destroy(engine);
     lose();
     fixture_stop(fixture);
 }
@@ -138,6 +139,10 @@ void work(void)
 
             if (request.kind == TLS_CANCEL) {
                 tls_handshakes_cancel(handshakes, request.number);
+                continue;
+            }
+            if (request.kind == TLS_TICKET) {
+                ck_assert_int_eq(tls_handshakes_ticket(handshakes, &request), 0);
                 continue;
             }
             ck_assert_int_eq(

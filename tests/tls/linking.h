@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's link to an engine without cryptography, in this process or in a keeper that the test
- * plays. */
+/* A worker's link to an engine, without cryptography unless the test says else, in this process or
+ * in a keeper that the test plays. */
 #pragma once
 
 #include "support/fixture.h"
@@ -21,6 +21,7 @@ struct user {
     char text[TLS_TEXT];
 };
 
+extern const struct tls_engine_ops *engine_ops; /* of the next start() */
 extern struct fixture *fixture;
 extern struct tls_link *link_;
 extern int keeper; /* the keeper's end of a link; -1: none */

@@ -24,12 +24,21 @@ static struct tls_handshake *begin_endless(struct tls_engine *engine, const stru
     return has_memory ? &one : NULL;
 }
 
+static bool is_done; /* with the next feed, but for tickets */
+
 static enum tls_step feed_endless(
     struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply)
 {
     (void)handshake;
     reply->used = in.n;
-    return TLS_MORE;
+    reply->session.awaits_tickets = is_done;
+    return is_done ? TLS_DONE : TLS_MORE;
+}
+
+static bool take_ticket(struct tls_handshake *handshake, fb_bytes record)
+{
+    (void)handshake;
+    return record.n == 1;
 }
 
 static void end_endless(struct tls_handshake *handshake)
@@ -39,7 +48,7 @@ static void end_endless(struct tls_handshake *handshake)
 }
 
 static const struct tls_engine_ops endless = {
-    .begin = begin_endless, .feed = feed_endless, .end = end_endless
+    .begin = begin_endless, .feed = feed_endless, .ticket = take_ticket, .end = end_endless
 };
 
 static struct tls_handshakes *handshakes;
@@ -117,6 +126,40 @@ START_TEST(a_cancelled_handshake_ends_once)
 }
 END_TEST
 
+static int ticket(uint32_t number, size_t n)
+{
+    const struct tls_request request = {
+        .kind = TLS_TICKET, .number = number, .in = { (const uint8_t *)"xx", n }
+    };
+
+    return tls_handshakes_ticket(handshakes, &request);
+}
+
+START_TEST(tickets_come_behind_a_handshake)
+{
+    start();
+    ck_assert_int_eq(ticket(NUMBER, 1), 0); /* forgotten */
+    ck_assert_int_eq(request(TLS_BEGIN, NUMBER, 1, 1), 0);
+    ck_assert_int_eq(ticket(NUMBER, 1), -1);
+    is_done = true;
+    ck_assert_int_eq(request(TLS_FEED, NUMBER, 0, 1), 0);
+    is_done = false;
+    ck_assert_int_eq(step, TLS_DONE);
+    ck_assert_uint_eq(tls_handshakes_count(handshakes), 1);
+    ck_assert_int_eq(request(TLS_FEED, NUMBER, 0, 1), -1);
+    ck_assert_int_eq(request(TLS_BEGIN, NUMBER, 1, 1), -1);
+    ck_assert_int_eq(ticket(NUMBER, 1), 0);
+    ck_assert_uint_eq(ended, 0);
+    ck_assert_int_eq(ticket(NUMBER + (1u << TLS_PLACE_BITS), 2), 0);
+    ck_assert_uint_eq(ended, 0);
+    ck_assert_int_eq(ticket(NUMBER, 2), 0);
+    ck_assert_uint_eq(ended, 1);
+    ck_assert_int_eq(ticket(NUMBER, 1), 0);
+    ck_assert_int_eq(request(TLS_BEGIN, NUMBER, 1, 1), 0);
+    tls_handshakes_destroy(handshakes);
+}
+END_TEST
+
 START_TEST(a_lack_of_memory_fails_a_handshake)
 {
     start();
@@ -137,6 +180,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_handshake_takes_so_many_bytes_and_no_more);
     tcase_add_test(tcase, a_request_that_does_not_fit_is_refused);
     tcase_add_test(tcase, a_cancelled_handshake_ends_once);
+    tcase_add_test(tcase, tickets_come_behind_a_handshake);
     tcase_add_test(tcase, a_lack_of_memory_fails_a_handshake);
 }
 

@@ -145,7 +145,7 @@ START_TEST(a_request_out_of_range_is_refused)
         uint32_t value;
     } cases[] = {
         { TLS_BEGIN, REQUEST_KIND, 0 },
-        { TLS_BEGIN, REQUEST_KIND, 4 },
+        { TLS_BEGIN, REQUEST_KIND, 5 },
         { TLS_BEGIN, REQUEST_KIND, UINT32_MAX },
         { TLS_BEGIN, REQUEST_NUMBER, 0 },
         { TLS_BEGIN, REQUEST_NUMBER, 5 },
@@ -157,6 +157,7 @@ START_TEST(a_request_out_of_range_is_refused)
         { TLS_BEGIN, REQUEST_UNUSED, 1 },
         { TLS_FEED, REQUEST_SERVER, 1 },
         { TLS_FEED, REQUEST_NAME, 5 },
+        { TLS_TICKET, REQUEST_PROFILE, 1 },
         { TLS_FEED, REQUEST_ROLE, 1 },
         { TLS_FEED, REQUEST_PROFILE, 1 },
         { TLS_CANCEL, REQUEST_PROFILE, 1 },
@@ -170,7 +171,7 @@ START_TEST(a_request_out_of_range_is_refused)
     ck_assert_int_eq(tls_message_read_request(&request, message, n), -1);
 }
 END_TEST
-#define REQUEST_CASES 16
+#define REQUEST_CASES 17
 
 START_TEST(a_cut_request_is_refused)
 {
@@ -457,7 +458,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, a_request_comes_back_as_written, TLS_BEGIN, TLS_CANCEL + 1);
+    tcase_add_loop_test(tcase, a_request_comes_back_as_written, TLS_BEGIN, TLS_TICKET + 1);
     tcase_add_loop_test(tcase, a_client_begins_with_a_name, 0, 3);
     tcase_add_test(tcase, a_name_out_of_range_is_refused);
     tcase_add_test(tcase, a_request_may_have_many_bytes_and_no_more);
