@@ -3,7 +3,7 @@
 #include "tls/layer.h"
 
 #include "os/memory.h"
-#include "tls/engine.h"
+#include "tls/link.h"
 
 #include <errno.h>
 #include <string.h>
@@ -79,6 +79,7 @@ static void leave_layer(struct source *source)
     struct fb_conn *conn = layer_conn(source);
     struct layer *layer = layer_of(conn);
 
+    layer_end_tickets(conn);
     if (layer->unread != NULL)
         chunk_free(&conn->net->chunks, layer->unread);
     if (layer->held != NULL)
@@ -147,6 +148,12 @@ void layer_done(struct net *net)
     net->layers = NULL;
 }
 
+void layer_use_link(struct net *net, struct tls_link *link)
+{
+    assert(net->layers != NULL);
+    net->layers->link = link;
+}
+
 /* Makes the keys of TLS 1.3, whose engine hands over secrets; -1: the library failed. */
 static int expand_secrets(struct ciphers *ciphers, struct layer *layer)
 {
@@ -184,6 +191,7 @@ int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_byte
         return -1;
     }
     layer->tickets = rest.n > 0 && !conn->outgoing && suite->version == TLS_1_3;
+    layer->awaits = conn->net->layers->link != NULL ? session->awaits_tickets : 0;
     layer->unread = conn->in;
     conn->in = NULL;
     layer->more = true; /* an event for what lies here, or behind the handshake, has passed */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TLS on a connection, after the handshake: operations upon the mechanism's (event/io.h), which
  * seal what is sent, and open what is received. Responsible for records of all types: data,
- * KeyUpdate, alerts; anything else ends the session. Never shakes hands. A connection has a slot of
- * the net's table while it is layered, and memory only for a record that has not come whole, or
- * output that the socket has had no room for. Invariants: source->held and source->partial say
- * whether `held` and `unread` are NULL; of a record that fails no byte is lent. */
+ * KeyUpdate, alerts, and tickets of servers, which are handed to the engine while no other record
+ * has come, and passed over later; anything else ends the session. Never shakes hands. A connection
+ * has a slot of the net's table while it is layered, and memory only for a record that has not come
+ * whole, or output that the socket has had no room for. Invariants: source->held and
+ * source->partial say whether `held` and `unread` are NULL; of a record that fails no byte is lent.
+ */
 #pragma once
 
 #include "net/conn.h"
 #include "tls/record.h"
 
+struct tls_link;
 struct tls_session;
 
 enum layer_phase {
@@ -25,6 +28,8 @@ struct layer {
     struct chunk *held;   /* sealed output, sent before any other; or NULL */
     uint16_t plain_most;  /* of a record of ours */
     uint32_t debt;        /* of the peer, for records without data (layer_input.c) */
+    uint32_t awaits;      /* the number for tls_link_ticket(); 0: no ticket is handed on */
+    uint32_t ticket_left; /* bytes of a ticket that goes on in the next record */
     uint8_t phase;        /* enum layer_phase; only layer_set_phase() changes it */
     bool more;            /* the last receive may have left input in the socket */
     bool updated;         /* a KeyUpdate is the last of what is held: it answers all requests */
@@ -44,14 +49,17 @@ struct layers {
     struct layer *slots; /* as many as the loop has sources; touched when first used */
     size_t slots_size;
     struct ciphers *ciphers;
+    struct tls_link *link;                       /* which takes tickets; or NULL */
     uint8_t in[NET_SCRATCH];                     /* what was received, and opened there: lent */
     uint8_t out[LAYER_PLAIN + 5 * TLS_OVERHEAD]; /* what is sent */
-    uint8_t file[LAYER_PLAIN];
+    uint8_t file[LAYER_PLAIN]; /* of a file; or a record as it came, while tickets are awaited */
 };
 
 /* Makes net->layers; -1 with errno. */
 int layer_init(struct net *net);
 void layer_done(struct net *net);
+/* Sets where tickets go, until NULL is set; before that none are taken. */
+void layer_use_link(struct net *net, struct tls_link *link);
 /* Puts TLS on an open connection, whose unconsumed input becomes records; the rest of the handshake
  * is sent before any record of ours. -1 without memory, and nothing has changed. */
 int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_bytes rest);
@@ -98,6 +106,8 @@ struct io_result layer_sendfile(struct source *source, int fd, off_t *offset, si
 struct io_result layer_flush(struct source *source, bool ends);
 /* Keeps sealed bytes, behind those held before; -1 without memory. */
 int layer_hold(struct fb_conn *conn, const uint8_t *p, size_t n);
+/* Ends the waiting for tickets, if any. */
+void layer_end_tickets(struct fb_conn *conn);
 /* Seals a record other than data, to be sent with the next flush; -1 without memory. */
 int layer_add_record(struct fb_conn *conn, enum tls_type type, const uint8_t *p, size_t n);
 /* Goes over to new keys of what is sent, and tells the peer; -1 as above. */

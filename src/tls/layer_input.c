@@ -4,6 +4,7 @@
  * with an alert; the plaintext before it is delivered first. */
 #include "net/conn_log.h"
 #include "tls/layer.h"
+#include "tls/link.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +18,15 @@
 
 enum { KEY_UPDATE = 24, NEW_SESSION_TICKET = 4 }; /* messages of a handshake */
 
+void layer_end_tickets(struct fb_conn *conn)
+{
+    struct layer *layer = layer_of(conn);
+
+    if (layer->awaits != 0 && conn->net->layers->link != NULL)
+        tls_link_forget(conn->net->layers->link, layer->awaits);
+    layer->awaits = 0;
+}
+
 static COLD void fail_layer(struct fb_conn *conn, enum tls_alert alert, const char *why)
 {
     const uint8_t message[] = { 2, (uint8_t)alert };
@@ -26,6 +36,7 @@ static COLD void fail_layer(struct fb_conn *conn, enum tls_alert alert, const ch
         (unsigned)alert);
     if (!layer->ended && layer_add_record(conn, TLS_ALERT, message, sizeof(message)) == 0)
         layer->ended = true;
+    layer_end_tickets(conn);
     layer_set_phase(layer, LAYER_FAILED);
 }
 
@@ -62,19 +73,40 @@ static void take_alert(struct fb_conn *conn, const struct tls_opened *record)
     }
 }
 
-/* Takes a message of a handshake, which TLS 1.3 alone may send behind the handshake. */
-static void take_late_message(struct fb_conn *conn, const struct tls_opened *record)
+/* Passes over tickets at the begin of n bytes; returns how many bytes that are. */
+static size_t skip_tickets(struct layer *layer, const uint8_t *p, size_t n)
+{
+    size_t at = 0;
+
+    for (;;) {
+        size_t part = layer->ticket_left < n - at ? layer->ticket_left : n - at;
+
+        at += part;
+        layer->ticket_left -= (uint32_t)part;
+        if (n - at < 4 || p[at] != NEW_SESSION_TICKET) /* type and length */
+            return at;
+        layer->ticket_left = 4 + ((uint32_t)p[at + 1] << 16 | (uint32_t)p[at + 2] << 8 | p[at + 3]);
+    }
+}
+
+/* Takes messages of a handshake, which TLS 1.3 alone may send behind the handshake: tickets of a
+ * server, and at the end of a record a KeyUpdate. */
+static void take_late_messages(struct fb_conn *conn, const struct tls_opened *record)
 {
     struct layer *layer = layer_of(conn);
-    const uint8_t *p = record->p;
+    bool is_1_3 = layer->suite->version == TLS_1_3;
+    size_t skipped = is_1_3 && conn->outgoing ? skip_tickets(layer, record->p, record->n) : 0;
+    const uint8_t *p = record->p + skipped;
+    size_t n = record->n - skipped;
 
-    if (layer->suite->version != TLS_1_3 || record->n < 4) {
-        fail_layer(conn, TLS_UNEXPECTED_MESSAGE, "a handshake within the session");
-    } else if (p[0] == NEW_SESSION_TICKET && conn->outgoing) {
+    if (skipped > 0 && n == 0) {
         take_empty(conn);
-    } else if (p[0] != KEY_UPDATE) {
+        return;
+    }
+    layer_end_tickets(conn);
+    if (!is_1_3 || n < 4 || p[0] != KEY_UPDATE) {
         fail_layer(conn, TLS_UNEXPECTED_MESSAGE, "a handshake within the session");
-    } else if (record->n != 5 || p[1] != 0 || p[2] != 0 || p[3] != 1 || p[4] > 1) {
+    } else if (n != 5 || p[1] != 0 || p[2] != 0 || p[3] != 1 || p[4] > 1) {
         fail_layer(conn, TLS_DECODE_ERROR, "a KeyUpdate is not well formed");
     } else if (take_empty(conn)) {
         conn_debug(conn, "TLS: KeyUpdate");
@@ -88,6 +120,13 @@ static void take_opened_record(struct fb_conn *conn, const struct tls_opened *re
 {
     struct layer *layer = layer_of(conn);
 
+    if (unlikely((layer->awaits | layer->ticket_left) != 0) && record->type != TLS_HANDSHAKE) {
+        layer_end_tickets(conn);
+        if (layer->ticket_left > 0) {
+            fail_layer(conn, TLS_UNEXPECTED_MESSAGE, "a record within a ticket");
+            return;
+        }
+    }
     switch (record->type) {
     case TLS_DATA:
         if (record->n == 0)
@@ -99,11 +138,22 @@ static void take_opened_record(struct fb_conn *conn, const struct tls_opened *re
         take_alert(conn, record);
         break;
     case TLS_HANDSHAKE:
-        take_late_message(conn, record);
+        take_late_messages(conn, record);
         break;
     default:
         fail_layer(conn, TLS_UNEXPECTED_MESSAGE, "a record of a type that is not allowed here");
     }
+}
+
+/* Hands on a record of tickets, as the record came. */
+static COLD void hand_on_ticket(struct fb_conn *conn, size_t n)
+{
+    struct layers *layers = conn->net->layers;
+    struct layer *layer = layer_of(conn);
+
+    if (layers->link == NULL ||
+        !tls_link_ticket(layers->link, layer->awaits, (fb_bytes) { layers->file, n }))
+        layer->awaits = 0;
 }
 
 /* Opens the whole records among n bytes of the buffer; returns the bytes of plaintext, which lie at
@@ -122,13 +172,17 @@ static size_t open_records(struct fb_conn *conn, size_t n, size_t *used)
 
         if (length == 0 || (length > 0 && (size_t)length > n - at))
             break;
+        if (unlikely(layer->awaits != 0) && length > 0)
+            memcpy(layers->file, p + at, (size_t)length);
         if (length < 0 || tls_record_open(layers->ciphers, layer->suite, &layer->in, p + at,
                               (size_t)length, &opened, &alert) == -1) {
             fail_layer(conn, alert, "a record cannot be opened");
             break;
         }
         take_opened_record(conn, &opened);
-        if (opened.type == TLS_DATA && opened.n > 0) {
+        if (unlikely(layer->awaits != 0))
+            hand_on_ticket(conn, (size_t)length);
+        if (opened.type == TLS_DATA && opened.n > 0 && likely(layer->phase == LAYER_OPEN)) {
             memmove(p + plain, opened.p, opened.n);
             plain += opened.n;
         }

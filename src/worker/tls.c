@@ -105,14 +105,18 @@ int worker_tls_open(struct worker *worker)
         return -1;
     if (!own)
         worker->stream.tls_link = tls_link_create(&worker->stream.net.loop, note_lost_link);
-    if (worker->stream.tls_link != NULL && layer_init(&worker->stream.net) == 0)
+    if (worker->stream.tls_link != NULL && layer_init(&worker->stream.net) == 0) {
+        layer_use_link(&worker->stream.net, worker->stream.tls_link);
         return 0;
+    }
     log_write(&worker->log, LEVEL_EMERG, errno, "no memory for TLS");
     return -1;
 }
 
 void worker_tls_close(struct worker *worker)
 {
+    if (worker->stream.net.layers != NULL)
+        layer_use_link(&worker->stream.net, NULL);
     tls_link_destroy(worker->stream.tls_link);
     worker->stream.tls_link = NULL;
     timer_del(&worker->stream.net.loop, &worker->tls.daily);

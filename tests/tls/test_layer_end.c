@@ -393,28 +393,6 @@ START_TEST(a_connection_taken_over_keeps_its_layer)
 }
 END_TEST
 
-/* Tickets of a server are for the keeper; the records behind are read. */
-START_TEST(a_server_may_send_tickets)
-{
-    struct fixture *fixture = sealing_start(_i, 1);
-    struct sealing peer;
-    struct owner *owner = open_outgoing(fixture, owner_server(fixture), &peer);
-    static const uint8_t tickets[] = { 4, 0, 0, 3, 1, 2, 3, 4, 0, 0, 1, 9 };
-
-    sealing_add(&peer, TLS_HANDSHAKE, tickets, 7);
-    sealing_add(&peer, TLS_HANDSHAKE, tickets, sizeof(tickets));
-    sealing_add_text(&peer, "data");
-    sealing_say(&peer);
-    fixture_run(fixture);
-    ck_assert_str_eq(owner->last, "data");
-    owner_abort(owner);
-    fixture_settle(fixture);
-    owner_free(&owner);
-    sealing_done(&peer);
-    sealing_stop(fixture);
-}
-END_TEST
-
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, a_close_waits_for_held_output, 0, FIXTURE_EVENTS);
@@ -431,7 +409,6 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(
         tcase, a_connection_with_the_begin_of_a_record_is_not_kept, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, a_connection_taken_over_keeps_its_layer, 0, FIXTURE_EVENTS);
-    tcase_add_loop_test(tcase, a_server_may_send_tickets, 0, FIXTURE_EVENTS);
 }
 
 TEST_MAIN("layer_end", add_tests)
