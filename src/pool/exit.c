@@ -179,7 +179,8 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     }
     if (process_ops->reap(worker->pid, &status, true) != worker->pid)
         return;
-    death_explain(&death, status, pool_deaths[worker->killed].killed_because, cycle, &words);
+    death_explain(&death, status, pool_deaths[worker->killed].killed_because,
+        pool_worker_protocols(worker), &words);
     cause = (enum pool_death)(death.cause == DEATH_ASKED ? 0 : POOL_KILLS - 1 + death.cause);
     if (death.cause == DEATH_SIGNAL && worker->killed != POOL_KILL_NONE)
         cause = (enum pool_death)worker->killed;

@@ -149,6 +149,13 @@ const char *pool_worker_title(const struct pool_worker *worker)
                                        : "worker process";
 }
 
+const struct cycle *pool_worker_protocols(const struct pool_worker *worker)
+{
+    bool has_protocols = worker->task != TASK_ASK && worker->task != TASK_KEEP;
+
+    return has_protocols ? worker->generation->cycle : NULL;
+}
+
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
 {
     struct pool_worker *worker;
@@ -197,11 +204,11 @@ static void kill_stuck(struct pool_worker *worker)
     char where[DEATH_PLACE_MAX];
 
     assert(worker->pid > 0 && worker->killed == POOL_KILL_NONE);
-    death_place(worker->generation->cycle, &words, where);
+    death_place(pool_worker_protocols(worker), &words, where);
     log_quota_write(&worker->lines, LEVEL_ALERT, 0,
-        "%s %d was stuck %s for %" PRIu64 " %s (worker_watchdog), and is killed",
-        pool_worker_title(worker), (int)worker->pid, where, ms < 1000 ? ms : ms / 1000,
-        ms < 1000 ? "ms" : "s");
+        "%s %d was stuck%s%s for %" PRIu64 " %s (worker_watchdog), and is killed",
+        pool_worker_title(worker), (int)worker->pid, where[0] != '\0' ? " " : "", where,
+        ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     worker->killed = POOL_KILL_STUCK;
     pool_deadline_set(worker, POOL_KILL_STUCK);
     signals_send_held(worker->pid, worker->handle, SIGABRT,

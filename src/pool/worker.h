@@ -6,6 +6,8 @@
 
 /* Returns its name in log lines. */
 const char *pool_worker_title(const struct pool_worker *worker);
+/* Returns the configuration with the protocols that the process runs; NULL: a helper's. */
+const struct cycle *pool_worker_protocols(const struct pool_worker *worker);
 /* Takes a legal step and sets the next deadline. EMPTY gives up all of an ended process. */
 void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase);
 /* Sets a deadline, unless the worker has an earlier one, the time is unlimited, or

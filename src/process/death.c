@@ -60,6 +60,8 @@ void death_place(
     char what[64];
 
     text[0] = '\0';
+    if (cycle == NULL)
+        return;
     if (callback == CALLBACK_NONE) {
         snprintf(text, DEATH_PLACE_MAX, "outside of callbacks");
     } else if (callback != CALLBACK_WAIT) {

@@ -35,9 +35,11 @@ struct death {
 /* Reads a worker's last words, before its slot is released; `sessions` is the most believed. */
 void death_read(
     struct shared *shared, struct slot_id slot, int64_t sessions, struct death_words *words);
-/* Finds the cause by the status of wait(). `killed`: the reason of our fatal signal, or NULL. */
+/* Finds the cause by the status of wait(). `killed`: the reason of our fatal signal, or NULL; NULL
+ * for `cycle`: the process has no protocols. */
 void death_explain(struct death *death, int status, const char *killed, const struct cycle *cycle,
     const struct death_words *words);
-/* Formats where a worker is, or was: "in callback \"data\" of protocol \"echo\"". "": it waits. */
+/* Formats where a worker is, or was: "in callback \"data\" of protocol \"echo\"". "": the worker
+ * waits, or, with NULL for `cycle`, the process has no protocols. */
 void death_place(
     const struct cycle *cycle, const struct death_words *words, char text[DEATH_PLACE_MAX]);
