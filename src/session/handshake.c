@@ -75,7 +75,8 @@ bool session_handshake_feed(
 
     assert(handshake->fed == 0 && (in.n > 0 || start->role == TLS_CLIENT));
     if (handshake->pending.number == 0 && tls_link_begin(link, &handshake->pending, start) == -1) {
-        conn_log(conn, session_level_of(conn), 0, "no handshake can begin");
+        conn_log(
+            conn, session_level_of(conn), 0, "no handshake can begin: %s", tls_link_refusal(link));
         return false;
     }
     if (in.n > TLS_FEED_MOST)

@@ -117,6 +117,12 @@ int tls_link_begin(
     return 0;
 }
 
+const char *tls_link_refusal(const struct tls_link *link)
+{
+    return link->broken ? "the link to the keeper process has failed"
+                        : "too many handshakes are under way";
+}
+
 void tls_link_feed(struct tls_link *link, struct tls_pending *pending, fb_bytes in)
 {
     struct link_place *place = place_of_pending(link, pending);

@@ -15,6 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* The time until a keeper is asked for again that could not be connected. */
+#define AGAIN_MS 1000
+
 /* Parts received in a turn; the rest is reported again. */
 #define PARTS_A_TURN 32
 
@@ -29,6 +32,7 @@ struct unsent_request {
 struct keeper_link {
     struct tls_link base; /* the first member */
     void (*lost)(struct loop *loop);
+    struct timer again; /* set while a keeper that could not be connected is missing */
     STAILQ_HEAD(, unsent_request) unsent;
     unsigned unsent_n;
     uint32_t gathered; /* the number of the reply that `flight` has parts of; 0: none */
@@ -308,6 +312,14 @@ static bool is_packet_socket(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_SEQPACKET;
 }
 
+static void again_expired(struct loop *loop, struct timer *timer)
+{
+    struct keeper_link *keeper = container_of(timer, struct keeper_link, again);
+
+    if (keeper->lost != NULL)
+        keeper->lost(loop);
+}
+
 static void connect_keeper(struct tls_link *link, int fd)
 {
     struct keeper_link *keeper = keeper_of(link);
@@ -319,8 +331,10 @@ static void connect_keeper(struct tls_link *link, int fd)
     if (source == NULL) {
         log_write(link->loop->log, LEVEL_ALERT, 0, "the keeper process cannot be reached");
         close(fd);
+        timer_set(link->loop, &keeper->again, AGAIN_MS);
         return;
     }
+    timer_del(link->loop, &keeper->again);
     source->fd = fd;
     source->io = &io_socket;
     source->ops = &link->source_ops;
@@ -334,6 +348,7 @@ static void destroy_keeper_link(struct tls_link *link)
     struct keeper_link *keeper = keeper_of(link);
 
     leave_keeper(keeper, "");
+    timer_del(link->loop, &keeper->again);
     free(keeper);
 }
 
@@ -352,6 +367,7 @@ struct tls_link *tls_link_create(struct loop *loop, void (*lost)(struct loop *lo
         return NULL;
     STAILQ_INIT(&keeper->unsent);
     keeper->lost = lost;
+    keeper->again.expired = again_expired;
     tls_link_init(&keeper->base, loop, &link_ops);
     keeper->base.source_ops.run[EVENT_READ] = run_keeper_read;
     keeper->base.source_ops.run[EVENT_WRITE] = run_keeper_write;

@@ -279,6 +279,37 @@ START_TEST(another_descriptor_is_no_keeper)
 }
 END_TEST
 
+/* Without a free source the next keeper is asked for when one may be free. */
+START_TEST(a_keeper_that_cannot_be_reached_is_asked_for_again)
+{
+    struct source *taken[8];
+    unsigned n = 0;
+
+    start(LOCAL);
+    tls_link_destroy(link_);
+    link_ = tls_link_create(fixture->loop, note_lost);
+    lost = 0;
+    while ((taken[n] = source_get(&fixture->loop->sources)) != NULL)
+        n++;
+    connect_link();
+    while (n > 0)
+        source_put(&fixture->loop->sources, taken[--n]);
+    ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "the keeper process cannot be reached"));
+    fixture_pass(fixture, 999);
+    ck_assert_uint_eq(lost, 0);
+    fixture_pass(fixture, 1);
+    ck_assert_uint_eq(lost, 1);
+    connect_link();
+    fixture_pass(fixture, 10000);
+    ck_assert_uint_eq(lost, 1);
+    begin(&users[0], TLS_SERVER);
+    feed(&users[0], "x", 1);
+    tls_link_cancel(link_, &users[0].pending);
+    lost = 0;
+    stop();
+}
+END_TEST
+
 START_TEST(a_full_socket_is_waited_for)
 {
     static uint8_t bytes[TLS_FEED_MOST];
@@ -340,6 +371,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_replaced_keeper_fails_handshakes_alone);
     tcase_add_loop_test(tcase, a_broken_rule_ends_the_link, 0, RULES);
     tcase_add_test(tcase, another_descriptor_is_no_keeper);
+    tcase_add_test(tcase, a_keeper_that_cannot_be_reached_is_asked_for_again);
     tcase_add_test(tcase, a_full_socket_is_waited_for);
     tcase_add_test(tcase, a_full_socket_of_a_lost_keeper_is_forgotten);
 }
