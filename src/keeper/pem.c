@@ -65,7 +65,7 @@ static const char *read_pem(struct pem_file *file, int fd, const struct stat *st
     ssize_t n = 1;
 
     if (!S_ISREG(status->st_mode) || status->st_size > PEM_FILE_MOST) {
-        errno = S_ISREG(status->st_mode) ? EFBIG : EINVAL;
+        errno = S_ISREG(status->st_mode) ? EFBIG : S_ISDIR(status->st_mode) ? EISDIR : EINVAL;
         return "open() of a file of at most 16 MiB";
     }
     file->p = malloc((size_t)status->st_size + 1);

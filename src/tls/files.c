@@ -10,7 +10,7 @@
 
 int tls_file_open(const struct tls_profiles *profiles, uint32_t index)
 {
-    struct stat stat;
+    struct stat stat = { .st_mode = 0 };
     int fd;
 
     assert(index < profiles->file_n);
@@ -20,7 +20,7 @@ int tls_file_open(const struct tls_profiles *profiles, uint32_t index)
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode))
         return fd;
     close(fd);
-    errno = EINVAL;
+    errno = S_ISDIR(stat.st_mode) ? EISDIR : EINVAL;
     return -1;
 }
 

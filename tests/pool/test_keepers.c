@@ -104,6 +104,7 @@ START_TEST(the_dead_are_replaced_and_connected)
 {
     struct play *play = start(2);
     unsigned descriptors = play_count_descriptors(play_main(play));
+    char line[64];
 
     for (unsigned i = 0; i < 100; i++) {
         struct play_worker *worker = play_worker_find(play, i % 4);
@@ -113,6 +114,8 @@ START_TEST(the_dead_are_replaced_and_connected)
         ck_assert_uint_eq(case_pass_to_fork(play), CASE_AT_ONCE_MS);
         play_settle(play);
         ck_assert_int_ne(play_worker_find(play, i % 4)->process->pid, pid);
+        snprintf(line, sizeof(line), "keeper process %d exited on signal 9\n", (int)pid);
+        ck_assert(play_has_logged(play, line) == (i % 4 >= 2)); /* a keeper has no callbacks */
         expect_links(play);
     }
     ck_assert_uint_eq(play_count_workers(play), 4);
@@ -227,7 +230,7 @@ START_TEST(files_are_opened_by_index)
         unsigned file;
         int error;
     } cases[] = { { REGULAR, 0 }, { LINKED, 0 }, { MISSING, ENOENT }, { FIFO, EINVAL },
-        { DIRECTORY, EINVAL }, { DEVICE, EINVAL } };
+        { DIRECTORY, EISDIR }, { DEVICE, EINVAL } };
     struct play *play = start(1);
     struct play_worker *keeper = play_worker_find(play, 1);
     char text[32] = "";
