@@ -49,8 +49,7 @@ static int lacks_suites(
 {
     log_write(log, LEVEL_EMERG, 0,
         "no cipher suite of TLS %s is left of \"%s\": there are AES-GCM and ChaCha20-Poly1305, "
-        "with "
-        "ECDHE or DHE in TLS 1.2, in %s",
+        "with ECDHE or DHE in TLS 1.2, in %s",
         version, wanted, profile->at);
     return -1;
 }
@@ -71,7 +70,7 @@ int suites_restrict(const struct libssl *lib, SSL_CTX *ctx, const struct tls_pro
     if ((versions & TLS_VERSION_1_2) != 0 && old.n == 0)
         return lacks_suites("1.2", wanted_ciphers(profile), profile, log);
     if ((versions & TLS_VERSION_1_3) != 0 && new.n == 0)
-        return lacks_suites("1.3", "Ciphersuites", profile, log);
+        return lacks_suites("1.3", "ssl_conf_command Ciphersuites", profile, log);
     if (lib->SSL_CTX_set_ciphersuites(ctx, new.text) == 1 &&
         (old.n == 0 || lib->SSL_CTX_set_cipher_list(ctx, old.text) == 1))
         return 0;
