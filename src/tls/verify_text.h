@@ -5,5 +5,5 @@
 
 #include <stdint.h>
 
-/* Returns the text of a X509_V_ERR_...; NULL: a rare error, known by its number. */
+/* Returns the text of a X509_V_ERR_...; NULL: a newer library has added the error. */
 const char *tls_verify_text(int32_t code);

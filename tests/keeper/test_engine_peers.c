@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Certificates of clients: the outcome of each verification, and the certificate handed over. */
 #include "talk.h"
+#include "tls/verify_text.h"
 
 #include <openssl/x509v3.h>
 #include <string.h>
@@ -321,8 +322,25 @@ START_TEST(bad_files_of_trust)
 }
 END_TEST
 
+START_TEST(each_error_of_a_certificate_has_the_librarys_text)
+{
+    for (int32_t code = 1; code < 200; code++) {
+        const char *text = X509_verify_cert_error_string(code);
+
+        if (strcmp(text, "unknown certificate verification error") == 0)
+            continue;
+        if (OPENSSL_version_major() == 3 && OPENSSL_version_minor() == 0)
+            ck_assert_pstr_eq(tls_verify_text(code), text);
+    }
+    ck_assert_ptr_null(tls_verify_text(0));
+    ck_assert_ptr_null(tls_verify_text(INT32_MIN));
+    ck_assert_ptr_null(tls_verify_text(INT32_MAX));
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+    tcase_add_test(tcase, each_error_of_a_certificate_has_the_librarys_text);
     talk_add(tcase);
     tcase_add_loop_test(tcase, each_mode_with_each_client, 0, 8);
     tcase_add_loop_test(tcase, revoked_certificates, 0, 4);
