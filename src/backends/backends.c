@@ -3,7 +3,6 @@
 #include "backends/chain.h"
 #include "backends/connect.h"
 #include "backends/keepalive.h"
-#include "backends/tls.h"
 #include "backends/tries.h"
 #include "backends/trunk.h"
 
@@ -24,7 +23,6 @@ const struct session_backends backends_ops = {
     .try_size = sizeof(struct session_try),
     .begin = chain_begin,
     .keepalive = keepalive_put,
-    .begin_tls = backend_tls_begin,
     .connect_again = backend_connect_again,
     .connect_failed = backend_connect_failed,
     .connect_expired = backend_connect_expired,

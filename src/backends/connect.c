@@ -141,6 +141,9 @@ static ALWAYS_INLINE struct session_outgoing *connect_new(const struct order *or
     if (order->owner != NULL)
         chain_note(stream, order->owner, conn);
     session_set_phase(conn, SESSION_NEW);
+    if (unlikely(order->trunk != NULL) && order->trunk->tls != NULL && conn_is_active(conn) &&
+        backend_tls_await(conn) == -1)
+        conn_fail(conn, FB_NO_MEMORY);
     if (likely(conn->source.fd != -1))
         conn_deadline_set(conn, order->timeout);
     else

@@ -108,23 +108,20 @@ static void server_secured(struct fb_conn *conn, const struct tls_reply *reply)
         conn_fail(conn, FB_TLS_FAILED);
 }
 
-bool backend_tls_begin(struct fb_conn *conn)
+int backend_tls_await(struct fb_conn *conn)
 {
     const struct trunk *trunk = session_trunk_of(conn->session);
-    struct session_secure_options options = { .done = server_secured };
-
-    if (likely(trunk == NULL || trunk->tls == NULL) || conn->source.layered)
-        return false;
-    options.timeout = trunk->timeout;
-    options.start = (struct tls_start) {
-        .role = TLS_CLIENT,
-        .profile = trunk->tls->profile->index,
-        .name = trunk_name(trunk),
-        .server = number_of_server(&trunk->target),
+    const struct session_secure_options options = {
+        .start = {
+            .role = TLS_CLIENT,
+            .profile = trunk->tls->profile->index,
+            .name = trunk_name(trunk),
+            .server = number_of_server(&trunk->target),
+        },
+        .timeout = trunk->timeout,
+        .before = trunk_before(trunk),
+        .done = server_secured,
     };
-    if (session_secure_begin(conn, &options) == -1)
-        conn_fail(conn, FB_NO_MEMORY);
-    else if (trunk->before_n > 0)
-        conn_write(conn, trunk_before(trunk).p, trunk->before_n);
-    return true;
+
+    return session_secure_await(conn, &options);
 }

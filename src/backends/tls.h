@@ -12,5 +12,6 @@
  * the caller's. `owner` NULL: the worker's connection. -1 after a line, or without memory. */
 int backend_tls_find_name(const struct fb_conn *owner, const fb_connect_options *options,
     const struct stream *stream, fb_bytes *name);
-/* session_backends.begin_tls */
-bool backend_tls_begin(struct fb_conn *conn);
+/* Makes a connection of a trunk with TLS, just begun, shake hands once its connect is answered; -1
+ * without memory. */
+int backend_tls_await(struct fb_conn *conn);

@@ -392,7 +392,7 @@ static COLD const char *action_of(const struct fb_conn *conn, const struct fb_co
     };
 
     if ((last == NULL || last->connected_ms == CHOICE_NO_TIME) && server != NULL &&
-        (session_is_securing(server) || server->source.layered))
+        (session_is_handshaking(server) || server->source.layered))
         return "SSL handshaking to upstream";
     if (last == NULL || last->connected_ms == CHOICE_NO_TIME)
         return "connecting to upstream";

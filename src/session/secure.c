@@ -71,15 +71,13 @@ static void count_plain_bytes(struct fb_conn *conn, const struct session_secure 
         conn->sent = secure->sent;
 }
 
-static void secure_done(struct session_handshake *core, const struct tls_reply *reply)
+/* Leaves the phase with TLS on the connection, in the state that the protocol has asked for. */
+static void end_phase(struct fb_conn *conn)
 {
-    struct fb_conn *conn = core->conn;
     struct session_secure *secure = session_secure_of(conn);
-    void (*done)(struct fb_conn *conn, const struct tls_reply *reply) = secure->options.done;
     bool opens = secure->opens, stopped = secure->stopped, shuts = secure->shuts;
 
-    assert(conn->out == NULL && conn_is_active(conn) && conn->source.layered);
-    count_plain_bytes(conn, secure);
+    assert(conn->out == NULL && conn->source.layered);
     swap_secure_output(conn, secure);
     if (conn->out != NULL)
         conn_mark_dirty(conn);
@@ -93,6 +91,17 @@ static void secure_done(struct session_handshake *core, const struct tls_reply *
         conn_resume(conn);
     if (shuts)
         conn_shutdown(conn);
+}
+
+static void secure_done(struct session_handshake *core, const struct tls_reply *reply)
+{
+    struct fb_conn *conn = core->conn;
+    struct session_secure *secure = session_secure_of(conn);
+    void (*done)(struct fb_conn *conn, const struct tls_reply *reply) = secure->options.done;
+
+    assert(conn_is_active(conn));
+    count_plain_bytes(conn, secure);
+    end_phase(conn);
     done(conn, reply);
 }
 
@@ -113,13 +122,13 @@ static void secure_failed(struct session_handshake *core)
 static void secure_closed(struct fb_conn *conn, fb_reason reason)
 {
     struct session_secure *secure = session_secure_of(conn);
-    bool opens = secure->opens;
+    bool opens = secure->opens, shook = !secure->awaits;
 
     if (secure->reason != 0)
         reason = (fb_reason)secure->reason;
     if (!conn->outgoing && (reason == FB_TLS_FAILED || reason == FB_TLS_TIMED_OUT))
         session_set_status(conn, STATUS_INTERNAL); /* the same as before `opened` */
-    if (opens && (reason == FB_RESET || reason == FB_IO_ERROR))
+    if (opens && shook && (reason == FB_RESET || reason == FB_IO_ERROR))
         conn_log(conn, session_level_of(conn), conn->session->error,
             "peer broke the connection in SSL handshake");
     count_plain_bytes(conn, secure);
@@ -161,6 +170,10 @@ static void secure_expired(struct fb_conn *conn)
     const struct session_secure *secure = session_secure_of(conn);
     uint64_t passed = conn->net->loop.clock.mono_ms - secure->since;
 
+    if (secure->awaits) {
+        stream_of(conn)->backends->connect_expired(conn);
+        return;
+    }
     if (passed < secure->options.timeout) { /* longer than a deadline can be */
         conn_deadline_set(conn, secure->options.timeout - passed);
         return;
@@ -180,6 +193,8 @@ static void secure_describe(
     const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
 {
     session_describe(conn, line, text);
+    if (session_secure_of(conn)->awaits)
+        return;
     line->action = conn->outgoing ? "SSL handshaking to upstream" : "SSL handshaking";
     if (conn->outgoing) /* the handshake's bytes are none of the session's */
         line->relay.from_upstream = line->relay.to_upstream = 0;
@@ -194,6 +209,41 @@ bool session_secure_is_possible(const struct fb_conn *conn)
            !session_is_securing(conn) && stream_of(conn)->tls_link != NULL;
 }
 
+/* Sends a client's first bytes, and listens to the peer. */
+static void begin_handshake(struct fb_conn *conn)
+{
+    struct session_secure *secure = session_secure_of(conn);
+
+    conn_write(conn, secure->options.before.p, secure->options.before.n);
+    secure->options.before.n = 0;
+    secure->since = conn->net->loop.clock.mono_ms;
+    secure->sent = conn->sent + conn->unsent;
+    if (!conn_is_active(conn))
+        return;
+    conn_deadline_set(conn, secure->options.timeout);
+    conn_resume(conn);
+    conn_offer_again(conn); /* the rest of a running `data` */
+    if (secure->options.start.role == TLS_CLIENT &&
+        !session_handshake_feed(&secure->core, &secure->options.start, (fb_bytes) { NULL, 0 }))
+        close_unsecured(conn, FB_TLS_FAILED);
+}
+
+/* Goes on when the connect has been answered. */
+static void secure_opened(struct fb_conn *conn)
+{
+    struct session_secure *secure = session_secure_of(conn);
+
+    assert(secure->awaits && secure->opens);
+    secure->awaits = false;
+    secure->stopped = secure->stopped || conn->read == CONN_READ_STOPPED;
+    if (!conn->source.layered) {
+        begin_handshake(conn);
+        return;
+    }
+    end_phase(conn);
+    conn->ops->opened(conn);
+}
+
 static struct session_secure *create_secure(
     struct fb_conn *conn, const struct session_secure_options *options)
 {
@@ -205,10 +255,10 @@ static struct session_secure *create_secure(
         .kind = SESSION_SECURE_KIND,
         .ops = session_conn_ops,
         .options = *options,
-        .since = conn->net->loop.clock.mono_ms,
         .opens = conn->session_phase == SESSION_NEW,
         .stopped = conn->read == CONN_READ_STOPPED,
     };
+    secure->ops.opened = secure_opened;
     secure->ops.data = secure_data;
     secure->ops.eof = secure_eof;
     secure->ops.expired = secure_expired;
@@ -235,15 +285,21 @@ int session_secure_begin(struct fb_conn *conn, const struct session_secure_optio
     conn->ops = &secure->ops;
     if (secure->opens && conn_own_output(conn))
         swap_secure_output(conn, secure);
-    conn_write(conn, options->before.p, options->before.n);
-    secure->sent = conn->sent + conn->unsent;
-    if (!conn_is_active(conn))
-        return 0;
-    conn_deadline_set(conn, options->timeout);
-    conn_resume(conn);
-    conn_offer_again(conn); /* the rest of a running `data` */
-    if (options->start.role == TLS_CLIENT &&
-        !session_handshake_feed(&secure->core, &options->start, (fb_bytes) { NULL, 0 }))
-        close_unsecured(conn, FB_TLS_FAILED);
+    begin_handshake(conn);
+    return 0;
+}
+
+int session_secure_await(struct fb_conn *conn, const struct session_secure_options *options)
+{
+    struct session_secure *secure = create_secure(conn, options);
+
+    assert(conn->outgoing && conn_is_active(conn) && conn->phase != CONN_OPEN);
+    assert(conn->out == NULL && options->done != NULL && options->timeout > 0);
+    if (secure == NULL)
+        return -1;
+    assert(secure->opens);
+    secure->awaits = true;
+    session_set_phase(conn, SESSION_SECURING);
+    conn->ops = &secure->ops;
     return 0;
 }

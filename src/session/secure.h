@@ -17,7 +17,7 @@
 struct session_secure_options {
     struct tls_start start;
     uint64_t timeout; /* ms from the begin */
-    fb_bytes before; /* sent in plain, behind output from before the begin; lent */
+    fb_bytes before;  /* sent in plain, behind output from before the begin; lent */
     /* The layer is on the connection, which is the protocol's as before, in SESSION_ACTIVE; one
      * whose `opened` has not run is in SESSION_NEW, without a deadline. `reply` is valid until the
      * return. The caller verifies the peer, and may end the connection. */
@@ -36,6 +36,7 @@ struct session_secure {
     size_t unsent;           /* bytes in `out` */
     uint8_t reason;          /* fb_reason of a connection that closes without a handshake; 0 */
     bool opens;              /* `opened` has not run */
+    bool awaits;             /* the connect has not been answered */
     bool heard;              /* input was offered since the begin */
     bool stopped;            /* the protocol wants no input */
     bool shuts;              /* the protocol has ended our half */
@@ -63,6 +64,12 @@ static inline bool session_secure_opens(const struct fb_conn *conn)
     return session_is_securing(conn) && session_secure_of(conn)->opens;
 }
 
+/* Whether the handshake has begun: the connection is established. */
+static inline bool session_is_handshaking(const struct fb_conn *conn)
+{
+    return session_is_securing(conn) && !session_secure_of(conn)->awaits;
+}
+
 /* Whether TLS can begin: an open connection with both halves, without TLS and without a pipe. */
 bool session_secure_is_possible(const struct fb_conn *conn);
 /* Begins TLS on such a connection; -1 without memory, and nothing has changed. `options` is copied.
@@ -70,6 +77,10 @@ bool session_secure_is_possible(const struct fb_conn *conn);
  * without a handshake is `closed`, with FB_TLS_FAILED, with FB_TLS_TIMED_OUT, or as of any
  * connection. */
 int session_secure_begin(struct fb_conn *conn, const struct session_secure_options *options);
+/* Begins TLS on a connection to a server, just begun, when its connect is answered; -1 as above. All
+ * output is kept for the layer. A connection that takes the place of one with TLS needs no further
+ * handshake, and `done` is not called. */
+int session_secure_await(struct fb_conn *conn, const struct session_secure_options *options);
 
 /* Surround calls that add output, which is kept behind what was kept before. False: the protocol
  * has ended our half, or the connection has failed; nothing may be added. */

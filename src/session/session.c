@@ -196,8 +196,6 @@ static void session_opened(struct fb_conn *conn)
     if (conn->outgoing) {
         if (conn->session->use != NULL) /* its own calls were possible since the connect */
             session_reads_release(conn->session->use);
-        if (unlikely(session_reuse_of(conn->session) != NULL) && stream->backends->begin_tls(conn))
-            return;
         session_become_active(conn); /* the timer was the connect's */
         ops = conn->session->ops;
     } else {

@@ -120,7 +120,8 @@ static void check_links(const struct fb_conn *conn, const struct session_conn *s
     assert(!conn->outgoing || session_reuse_of(session) == NULL ||
            session_reuse_of(session)->session == session);
     assert(!session->waits ||
-           (session_trunk_of(session) != NULL && conn->session_phase == SESSION_NEW));
+           (session_trunk_of(session) != NULL &&
+               (conn->session_phase == SESSION_NEW || conn->session_phase == SESSION_SECURING)));
 }
 
 static void check_use(const struct session_conn *session)
@@ -177,7 +178,8 @@ static void check_session_conn(const struct fb_conn *conn)
         assert(conn->limited && conn->state == NULL && session_record_of(conn)->parts != NULL);
     if (session_is_securing(conn)) {
         assert(session_secure_of(conn)->core.conn == conn && conn->pipe == NULL);
-        assert(!conn_is_active(conn) || (conn->limited && !conn->source.layered));
+        assert(!conn_is_active(conn) || session_secure_of(conn)->awaits ||
+               (conn->limited && !conn->source.layered));
         assert(session_secure_of(conn)->out != NULL || session_secure_of(conn)->unsent == 0);
     }
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)

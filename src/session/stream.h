@@ -58,8 +58,6 @@ struct session_backends {
     /* Callbacks of a connection to a server: struct conn_ops has the contracts. */
     bool (*keepalive)(struct fb_conn *conn);
     void (*connect_again)(struct fb_conn *conn);
-    /* Begins the TLS handshake of a connected connection, where one is due: false: none is. */
-    bool (*begin_tls)(struct fb_conn *conn);
     void (*connect_failed)(struct fb_conn *conn, int error, enum io_step step);
     /* Ends a connection without the server's answer in time. */
     void (*connect_expired)(struct fb_conn *conn);

@@ -8,12 +8,16 @@
 #include "tls/link_local.h"
 #include "tls/link_private.h"
 
+#include <fcntl.h>
 #include <string.h>
 
-#define PROFILE .handshake_timeout = 3000, .versions = TLS_VERSION_1_3
+#define PROFILE .handshake_timeout = 3000, .versions = TLS_VERSION_1_3, .trusted = TLS_NO_FILE
 
 struct tls_profile tls_profiles[2] = { { .index = 0, PROFILE }, { .index = 1, PROFILE } };
-static const struct tls_profiles profiles = { .list = tls_profiles, .n = 2 };
+static struct tls_file certificates[] = { { "/one.tests.crt", "/test:1" } };
+static const struct tls_profiles profiles = {
+    .list = tls_profiles, .n = 2, .files = certificates, .file_n = countof(certificates)
+};
 
 static struct tls_engine *engine;
 
@@ -142,9 +146,17 @@ void tls_reply_held_by(enum tls_step step, struct tls_reply *reply)
 
 /* ---- The worker ---- */
 
+/* The engine reads nothing of a file. */
+static int open_nothing(struct tls_files *files, uint32_t index)
+{
+    (void)files;
+    (void)index;
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 void tls_begin(struct fixture *fixture, enum tls_link_kind kind)
 {
-    static struct tls_files files = { .profiles = &profiles };
+    static struct tls_files files = { .open = open_nothing, .profiles = &profiles };
 
     for (unsigned i = 0; i < 2; i++)
         tls_profiles[i] = (struct tls_profile) { .index = i, PROFILE };
@@ -211,7 +223,7 @@ static void feed_client(struct tls_client *client, const uint8_t *p, size_t n)
     memcpy(client->text, reply.text, sizeof(client->text));
 }
 
-struct tls_client *tls_client_create(struct sim_socket *socket)
+static struct tls_client *create_peer(struct sim_socket *socket, enum tls_role role)
 {
     struct tls_client *client = calloc(1, sizeof(*client));
     struct tls_session none;
@@ -220,8 +232,24 @@ struct tls_client *tls_client_create(struct sim_socket *socket)
     sealing_init(&client->peer, &none);
     client->peer.socket = client->socket = socket;
     client->peer.taken = socket->sent_n;
-    client->handshake = tls_engine_plain.begin(engine, &(struct tls_start) { .role = TLS_CLIENT });
+    client->handshake = tls_engine_plain.begin(engine, &(struct tls_start) { .role = role });
     ck_assert_ptr_nonnull(client->handshake);
+    client->step = TLS_MORE;
+    return client;
+}
+
+struct tls_client *tls_server_create(struct sim_socket *socket)
+{
+    struct tls_client *server = create_peer(socket, TLS_SERVER);
+
+    server->peer.taken = 0;
+    return server;
+}
+
+struct tls_client *tls_client_create(struct sim_socket *socket)
+{
+    struct tls_client *client = create_peer(socket, TLS_CLIENT);
+
     feed_client(client, NULL, 0);
     ck_assert_int_eq(client->step, TLS_MORE);
     return client;

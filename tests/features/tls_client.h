@@ -9,7 +9,8 @@
 /* The link of a test: replies come from the loop, or when the test says so. */
 enum tls_link_kind { TLS_LINK_LOCAL, TLS_LINK_HELD };
 
-/* The profiles of the two servers, which a test may change; their timeout is 3000 ms. */
+/* The profiles of the two servers, which a test may change; their timeout is 3000 ms. File 0 is the
+ * certificate of "one.tests". */
 extern struct tls_profile tls_profiles[2];
 
 /* Begins TLS in a worker. */
@@ -37,6 +38,8 @@ struct tls_client {
 
 /* Makes a client of a socket, whose hello waits to be said. */
 struct tls_client *tls_client_create(struct sim_socket *socket);
+/* Makes a server of a socket that the worker has connected, by the first profile. */
+struct tls_client *tls_server_create(struct sim_socket *socket);
 void tls_client_destroy(struct tls_client **client);
 /* Takes what was sent to the client; bytes of the handshake wait to be said. */
 void tls_client_look(struct tls_client *client);
