@@ -46,8 +46,8 @@ static int compare_trunks(const struct trunk *a, const struct trunk *b)
 
 RB_GENERATE_INTERNAL(trunks, trunk, node, compare_trunks, static __attribute__((unused)))
 
-/* Appends n bytes to the bytes that end at `end`, and returns their end. */
-static uint8_t *append_bytes(uint8_t *end, const void *p, size_t n)
+/* Appends a part of the trunk's bytes, and returns the end. */
+static uint8_t *append_part(uint8_t *end, const void *p, size_t n)
 {
     if (n > 0)
         memcpy(end, p, n);
@@ -80,9 +80,9 @@ static struct trunk *create_trunk(struct stream *stream, const struct trunk_wish
     trunk->receive_buffer =
         options->receive_buffer < INT32_MAX ? (int)options->receive_buffer : INT32_MAX;
     trunk->flags = options->flags & TRUNK_FLAGS;
-    end = append_bytes(trunk->bytes, options->key, options->key_n);
-    end = append_bytes(end, wish->tls_name.p, wish->tls_name.n);
-    append_bytes(end, options->tls_before.p, before_n);
+    end = append_part(trunk->bytes, options->key, options->key_n);
+    end = append_part(end, wish->tls_name.p, wish->tls_name.n);
+    append_part(end, options->tls_before.p, before_n);
     return trunk;
 }
 

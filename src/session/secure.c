@@ -72,7 +72,7 @@ static void count_plain_bytes(struct fb_conn *conn, const struct session_secure 
 }
 
 /* Leaves the phase with TLS on the connection, in the state that the protocol has asked for. */
-static void end_phase(struct fb_conn *conn)
+static void end_handshake_phase(struct fb_conn *conn)
 {
     struct session_secure *secure = session_secure_of(conn);
     bool opens = secure->opens, stopped = secure->stopped, shuts = secure->shuts;
@@ -101,7 +101,7 @@ static void secure_done(struct session_handshake *core, const struct tls_reply *
 
     assert(conn_is_active(conn));
     count_plain_bytes(conn, secure);
-    end_phase(conn);
+    end_handshake_phase(conn);
     done(conn, reply);
 }
 
@@ -240,7 +240,7 @@ static void secure_opened(struct fb_conn *conn)
         begin_handshake(conn);
         return;
     }
-    end_phase(conn);
+    end_handshake_phase(conn);
     conn->ops->opened(conn);
 }
 

@@ -77,9 +77,9 @@ bool session_secure_is_possible(const struct fb_conn *conn);
  * without a handshake is `closed`, with FB_TLS_FAILED, with FB_TLS_TIMED_OUT, or as of any
  * connection. */
 int session_secure_begin(struct fb_conn *conn, const struct session_secure_options *options);
-/* Begins TLS on a connection to a server, just begun, when its connect is answered; -1 as above. All
- * output is kept for the layer. A connection that takes the place of one with TLS needs no further
- * handshake, and `done` is not called. */
+/* Begins TLS on a new connection to a server when its connect is answered; -1 as above. All output
+ * is kept for the layer. After a take-over of an idle connection with TLS there is no handshake,
+ * and `done` is not called. */
 int session_secure_await(struct fb_conn *conn, const struct session_secure_options *options);
 
 /* Surround calls that add output, which is kept behind what was kept before. False: the protocol

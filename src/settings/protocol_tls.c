@@ -53,7 +53,7 @@ size_t protocol_tls_row_n(const struct apply *apply, const fb_protocol *protocol
     return n * count_declared(protocol);
 }
 
-/* Returns the number of declarations before this one. */
+/* Returns the index of a declaration among all of the protocol. */
 static unsigned index_of_declared(const fb_protocol *protocol, const fb_directive *declared)
 {
     unsigned n = 0;

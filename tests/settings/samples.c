@@ -328,8 +328,9 @@ static void add_tls_rows(const fb_protocol *protocol)
 {
     const struct feature_tls *tls = features_all[FEATURE_SSL]->tls;
 
-    for (const struct setting *row = tls != NULL ? tls->rows : NULL;
-        row != NULL && row->name != NULL; row++) {
+    if (tls == NULL)
+        return;
+    for (const struct setting *row = tls->rows; row->name != NULL; row++) {
         struct directive_case *added = add_case(row->name, row->at);
 
         added->least = row->least;

@@ -46,7 +46,7 @@ static const struct setting rows[] = {
         FIELD(commands), .unset = "none" },
     { "proxy_ssl_crl", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file, FIELD(crl), .unset = "none" },
     { "proxy_ssl_name", CONTEXT_SERVERS, 1, 1, .set = client_name_set, FIELD(name),
-        .unset = "the host of proxy_pass, or the name of the group" },
+        .unset = "the name in proxy_pass" },
     { "proxy_ssl_password_file", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file, FIELD(passwords),
         .unset = "none" },
     { "proxy_ssl_protocols", CONTEXT_SERVERS, 1, UCHAR_MAX, .set = ssl_set_protocols,

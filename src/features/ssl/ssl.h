@@ -83,22 +83,22 @@ int ssl_certificate_value(
 /* The directives of connections to servers. */
 extern const struct feature_tls ssl_clients;
 
-/* Setters, which both roles have. */
+/* set.c: Setters, which both roles have. */
 int ssl_set_alpn(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_conf_command(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_file(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_protocols(struct apply *apply, const struct conf_directive *directive, void *field);
-/* Refuses what nginx takes instead of the path of a certificate or key. */
+/* set.c: Refuses what nginx takes instead of the path of a certificate or key. */
 int ssl_check_pair_path(struct apply *apply, const struct conf_directive *directive);
 
-/* Returns a word's place as FILE:LINE; NULL after a report. */
+/* files.c: Returns a word's place as FILE:LINE; NULL after a report. */
 const char *ssl_place(struct apply *apply, const struct conf_word *word);
-/* Returns the index of a file, which becomes an entry at its first use; TLS_NO_FILE where the word
- * is NULL, and after a report. */
+/* files.c: Returns the index of a file, which becomes an entry at its first use; TLS_NO_FILE where
+ * the word is NULL, and after a report. */
 uint32_t ssl_file_index(struct apply *apply, const struct conf_word *word);
-/* Makes the profiles of connections to servers, in the room that is left. */
+/* clients.c: Makes the profiles of connections to servers, in the room that is left. */
 void ssl_make_clients(struct apply *apply);
-/* Makes all profiles. */
+/* profiles.c: Makes all profiles. */
 void ssl_make_profiles(struct apply *apply, struct scope *stream);
-/* Tells the bindings of addresses with `ssl`, and reports one without a certificate. */
+/* profiles.c: Tells the bindings of addresses with `ssl`, and reports one without a certificate. */
 void ssl_bind(struct apply *apply, struct scope *stream);

@@ -57,7 +57,7 @@ typedef struct fb_connect_options {
      * behind a colon is left out. Variables of NAME_name are the owner's; the worker's connections
      * take this name in place of text with variables. */
     fb_bytes tls_name;
-    /* Sent in plain, before the handshake: a PROXY header. Output is sent by TLS, whenever written. */
+    /* Sent in plain, before the handshake: a PROXY header. All output is sent by TLS. */
     fb_bytes tls_before;
 } fb_connect_options;
 

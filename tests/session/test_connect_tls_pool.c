@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections to servers by TLS between their users: in the pool, and in a queue, where only
+ * connections of one name and profile are alike. */
+#include "session/connecting.h"
+
+static void keep_connection(struct told *told)
+{
+    keepalive_keep(told->conn, 10000);
+    fixture_settle(test.fixture);
+    fixture_run(test.fixture);
+    ck_assert_uint_eq(told->closings, 1);
+    ck_assert_int_eq(told->reason, FB_FINISHED);
+}
+
+static bool is_reused(const struct told *told)
+{
+    return told->conn->session->reused;
+}
+
+static void forget(const struct told *told)
+{
+    fb_abort(told->conn);
+    fixture_settle(test.fixture);
+}
+
+START_TEST(a_kept_connection_is_for_its_name_alone)
+{
+    static struct fb_tls_profile other;
+    struct told told, next;
+    struct tls_client *peer;
+
+    start(TLS_LINK_LOCAL);
+    other = profile;
+    peer = open_connection(&told, with());
+    keep_connection(&told);
+    ask(&next, with_name("two.tests"));
+    ck_assert(!is_reused(&next));
+    forget(&next);
+    ask(&next, with_profile(NULL));
+    ck_assert(!is_reused(&next));
+    forget(&next);
+    ask(&next, with_profile(&other));
+    ck_assert(!is_reused(&next));
+    forget(&next);
+    ask(&next, with_header());
+    ck_assert(!is_reused(&next));
+    forget(&next);
+    ask(&next, with_name("one.tests:443"));
+    ck_assert(is_reused(&next));
+    fixture_run(test.fixture);
+    ck_assert_uint_eq(next.openings, 1);
+    fb_write(next.conn, "again", 5);
+    fixture_settle(test.fixture);
+    ck_assert_str_eq(sealing_sent(&peer->peer), "again");
+    tls_client_destroy(&peer);
+    finish();
+}
+END_TEST
+
+/* A record without data, as a ticket is, ends nothing; data, and an end, do. */
+START_TEST(an_idle_connection_stays)
+{
+    struct told told, next;
+    struct tls_client *peer;
+
+    start(TLS_LINK_LOCAL);
+    peer = open_connection(&told, with());
+    keep_connection(&told);
+    if (_i == 0)
+        sealing_add_update(&peer->peer, false);
+    else if (_i == 1)
+        sealing_add_text(&peer->peer, "unasked");
+    else
+        sealing_add_close(&peer->peer);
+    sealing_say(&peer->peer);
+    fixture_run(test.fixture);
+    ask(&next, with());
+    ck_assert(is_reused(&next) == (_i == 0));
+    fixture_run(test.fixture);
+    ck_assert_uint_eq(next.openings, _i == 0);
+    tls_client_destroy(&peer);
+    finish();
+}
+END_TEST
+
+/* Who waits for a place gets a connection that is secured already, or shakes hands. */
+START_TEST(a_waiting_connection_is_secured)
+{
+    struct told told, next;
+    struct tls_client *peer, *second = NULL;
+
+    start(TLS_LINK_LOCAL);
+    peer = open_connection(&told, with_limit());
+    ask(&next, with_limit());
+    fixture_run(test.fixture);
+    ck_assert_uint_eq(next.openings, 0);
+    if (_i == 0) {
+        keep_connection(&told);
+    } else {
+        forget(&told);
+        second = accept_connection();
+        ck_assert_uint_eq(next.openings, 0);
+        shake(second);
+    }
+    fixture_run(test.fixture);
+    ck_assert_uint_eq(next.openings, 1);
+    ck_assert(is_reused(&next) == (_i == 0));
+    tls_client_destroy(&peer);
+    if (second != NULL)
+        tls_client_destroy(&second);
+    finish();
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_kept_connection_is_for_its_name_alone);
+    tcase_add_loop_test(tcase, an_idle_connection_stays, 0, 3);
+    tcase_add_loop_test(tcase, a_waiting_connection_is_secured, 0, 2);
+}
+
+TEST_MAIN("connect_tls_pool", add_tests)
