@@ -4,6 +4,7 @@
 #include "configuration/config_check.h"
 
 #include "base/clock.h"
+#include "os/descriptor.h"
 #include "os/memory.h"
 #include "process/process_ops.h"
 #include "process/signals.h"
@@ -12,6 +13,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,7 +40,25 @@ static void unload_modules(struct cycle *cycle, struct check_progress *progress)
     }
 }
 
-/* Has the engine of TLS read all certificates and keys; false after a line of each mistake. */
+/* Whether all files of certificates and keys can be opened; false after a line of each mistake. */
+static bool open_certificates(const struct config_check *check, const struct tls_profiles *profiles)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < profiles->file_n; i++) {
+        int fd = tls_file_open(profiles, i);
+
+        if (fd == -1)
+            log_write(check->log, LEVEL_EMERG, errno, "cannot open \"%s\" in %s",
+                profiles->files[i].path, profiles->files[i].at);
+        all = all && fd != -1;
+        descriptor_close(fd);
+    }
+    return all;
+}
+
+/* Has the engine of TLS try certificates and keys: all of them for -t, and for a start the first.
+ * False after a line of each mistake. */
 static bool check_certificates(const struct config_check *check, const struct cycle *cycle)
 {
     struct tls_files files = tls_files_own(&cycle->tls);
@@ -47,6 +67,10 @@ static bool check_certificates(const struct config_check *check, const struct cy
     if (cycle->tls.n == 0)
         return true;
     files.quiet = !check->options.testing; /* an engine that serves tells of ends */
+    if (check->options.testing)
+        files.tried = UINT_MAX;
+    else if (cycle->tls.pair_n > files.tried && !open_certificates(check, &cycle->tls))
+        return false;
     engine = cycle->engine->create(&files, check->log);
     if (engine == NULL)
         return false;

@@ -12,15 +12,15 @@
 #define DEFAULT_LIFE 300
 
 /* Computes the key of sessions; -1: the library failed. */
-static int compute_session_key(
-    uint8_t key[SESSION_KEY], const struct context *context, const struct tls_start *start)
+static int compute_session_key(uint8_t key[SESSION_KEY], const uint8_t identity[SESSION_CONTEXT],
+    const struct tls_start *start)
 {
-    uint8_t bytes[sizeof(context->identity) + sizeof(start->server) + TLS_NAME_MOST];
-    size_t n = sizeof(context->identity);
+    uint8_t bytes[SESSION_CONTEXT + sizeof(start->server) + TLS_NAME_MOST];
+    size_t n = SESSION_CONTEXT;
 
     _Static_assert(SESSION_KEY == 32, "the size of SHA-256");
     assert(start->name.n <= TLS_NAME_MOST);
-    memcpy(bytes, context->identity, n);
+    memcpy(bytes, identity, n);
     memcpy(bytes + n, &start->server, sizeof(start->server));
     n += sizeof(start->server);
     if (start->name.n > 0)
@@ -29,7 +29,8 @@ static int compute_session_key(
 }
 
 void client_session_begin(struct client_session *session, const struct context *context,
-    const struct session_table *table, const struct tls_start *start, SSL *ssl)
+    const uint8_t identity[SESSION_CONTEXT], const struct session_table *table,
+    const struct tls_start *start, SSL *ssl)
 {
     const uint32_t timeout = context->profile->session_timeout;
     uint8_t bytes[SESSION_MOST];
@@ -38,7 +39,7 @@ void client_session_begin(struct client_session *session, const struct context *
 
     session->lib = context->lib;
     if (table == NULL || !context->profile->tickets || start->server == 0 ||
-        compute_session_key(session->key, context, start) < 0)
+        compute_session_key(session->key, identity, start) < 0)
         return;
     session->table = table;
     session->life_ms = UINT64_C(1000) * (timeout > 0 ? timeout : DEFAULT_LIFE);

@@ -21,9 +21,11 @@ struct client_session {
     uint64_t ends_ms;     /* of the life of the offered session */
 };
 
-/* Offers the table's session to the server, if the profile resumes sessions, in zeroed memory. */
+/* Offers the table's session of the identity to the server, if the profile resumes sessions, in
+ * zeroed memory. */
 void client_session_begin(struct client_session *session, const struct context *context,
-    const struct session_table *table, const struct tls_start *start, SSL *ssl);
+    const uint8_t identity[SESSION_CONTEXT], const struct session_table *table,
+    const struct tls_start *start, SSL *ssl);
 /* Keeps what the server has sent to resume the session with, if anything. */
 void client_session_keep(struct client_session *session, SSL *ssl);
 /* Forgets an offered session with which the handshake has failed. */

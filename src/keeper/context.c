@@ -172,9 +172,9 @@ int context_create(struct context *context, const struct libssl *lib,
         lib->SSL_CTX_set_options(context->ctx, SSL_OP_CIPHER_SERVER_PREFERENCE);
     failed = suites_set(lib, context->ctx, profile, log) < 0;
     failed |= groups_set(lib, context->ctx, profile, log) < 0;
-    session_context_begin(&identity, profile, files);
+    session_context_begin(&identity, profile);
     failed |= trust_set(lib, context->ctx, profile, files, &identity, log) < 0;
-    failed |= session_context_set(&identity, lib, context->ctx, context->identity, log) < 0;
+    failed |= session_context_end(&identity, context->identity, log) < 0;
     if (profile->role == TLS_CLIENT) {
         failed |= offer_protocols(context, log) < 0;
     } else {
@@ -196,71 +196,20 @@ int context_create(struct context *context, const struct libssl *lib,
     return -1;
 }
 
-static const char *add_pair_certificate(
-    struct context *context, const struct certificate *certificate)
+const char *context_use_certificate(const struct libssl *lib, SSL *ssl, const struct pair *pair)
 {
-    const struct libssl *lib = context->lib;
-
     ERR_clear_error();
-    if (lib->SSL_CTX_use_certificate(context->ctx, certificate->leaf) != 1)
-        return "SSL_CTX_use_certificate()";
-    return lib->SSL_CTX_ctrl(context->ctx, SSL_CTRL_CHAIN, 1, certificate->chain) == 1
+    if (lib->SSL_use_certificate(ssl, pair->leaf) != 1)
+        return "SSL_use_certificate()";
+    return lib->SSL_ctrl(ssl, SSL_CTRL_CHAIN, 1, pair->chain) == 1 ? NULL : "SSL_set1_chain()";
+}
+
+const char *context_use_key(const struct libssl *lib, SSL *ssl, const struct pair *pair)
+{
+    return X509_check_private_key(pair->leaf, pair->key) == 1 &&
+                   lib->SSL_use_PrivateKey(ssl, pair->key) == 1
                ? NULL
-               : "SSL_CTX_set1_chain()";
-}
-
-/* Adds the key of the certificate that was added last. The library would take a key of another
- * type for another certificate's. */
-static const char *add_pair_key(
-    struct context *context, const struct certificate *certificate, EVP_PKEY *key)
-{
-    return X509_check_private_key(certificate->leaf, key) == 1 &&
-                   context->lib->SSL_CTX_use_PrivateKey(context->ctx, key) == 1
-               ? NULL
-               : "SSL_CTX_use_PrivateKey()";
-}
-
-const char *context_add_pair(
-    struct context *context, const struct certificate *certificate, EVP_PKEY *key)
-{
-    const char *failed = add_pair_certificate(context, certificate);
-
-    return failed == NULL ? add_pair_key(context, certificate, key) : failed;
-}
-
-static int add_profile_pair(struct context *context, const struct tls_pair *pair,
-    struct certificates *certificates, struct pem_files *files, struct log *log)
-{
-    const struct certificate *certificate = certificates_find(certificates, pair->certificate);
-    EVP_PKEY *key = certificates_find_key(certificates, pair->key, context->profile->passwords);
-    struct pem_file pem = {
-        .files = files, .log = log, .what = "certificate", .index = pair->certificate
-    };
-    const char *failed;
-
-    if (certificate == NULL || key == NULL)
-        return -1;
-    failed = add_pair_certificate(context, certificate);
-    if (failed == NULL) {
-        pem.what = "certificate key";
-        pem.of = files->profiles->files[pair->certificate].path;
-        pem.index = pair->key;
-        failed = add_pair_key(context, certificate, key);
-    }
-    if (failed != NULL && certificates_note_mismatch(certificates, pair->certificate, pair->key))
-        pem_file_mistake(&pem, 0, failed);
-    return failed == NULL ? 0 : -1;
-}
-
-int context_add_pairs(struct context *context, struct certificates *certificates,
-    struct pem_files *files, struct log *log)
-{
-    int status = 0;
-
-    for (unsigned i = 0; i < context->profile->pair_n; i++)
-        if (add_profile_pair(context, &context->profile->pairs[i], certificates, files, log) < 0)
-            status = -1;
-    return status;
+               : "SSL_use_PrivateKey()";
 }
 
 void context_replace(struct context *context, struct context *fresh)

@@ -2,85 +2,149 @@
 /* The contexts of all profiles: see contexts.h. */
 #include "keeper/contexts.h"
 
-#include "keeper/expiry.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *contexts_path(const struct contexts *contexts, uint32_t file)
+/* Files of a profile's settings, before keys of tickets and responses of OCSP. */
+enum { FILE_CLIENT_CA, FILE_TRUSTED, FILE_CRL, FILE_DHPARAM, CONTEXT_FILES };
+
+/* Returns one of the files of a profile's settings; TLS_NO_FILE: none. */
+static uint32_t settings_file(const struct tls_profile *profile, unsigned i)
 {
-    assert(file < contexts->files.profiles->file_n);
-    return contexts->files.profiles->files[file].path;
+    const uint32_t files[CONTEXT_FILES] = {
+        [FILE_CLIENT_CA] = profile->client_ca,
+        [FILE_TRUSTED] = profile->trusted,
+        [FILE_CRL] = profile->crl,
+        [FILE_DHPARAM] = profile->dhparam,
+    };
+
+    if (i < CONTEXT_FILES)
+        return files[i];
+    i -= CONTEXT_FILES;
+    return i < profile->ticket_key_n ? profile->ticket_keys[i]
+                                     : profile->stapling_files[i - profile->ticket_key_n];
 }
 
-/* Notes that a context has the file as it was read last; whether the file was replaced by that. */
-static bool adopt_file(struct contexts *contexts, uint32_t file)
+static unsigned settings_file_n(const struct tls_profile *profile)
+{
+    return CONTEXT_FILES + profile->ticket_key_n + profile->stapling_file_n;
+}
+
+/* ---- Profiles with equal settings ---- */
+
+static bool are_texts_equal(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool are_commands_equal(const struct tls_profile *a, const struct tls_profile *b)
+{
+    if (a->command_n != b->command_n)
+        return false;
+    for (unsigned i = 0; i < a->command_n && a->commands != b->commands; i++)
+        if (strcmp(a->commands[i].name, b->commands[i].name) != 0 ||
+            strcmp(a->commands[i].value, b->commands[i].value) != 0)
+            return false;
+    return true;
+}
+
+/* Whether two profiles differ in nothing but their pairs. */
+static bool are_settings_equal(const struct tls_profile *a, const struct tls_profile *b)
+{
+    if (a->role != b->role || a->sends_name != b->sends_name || a->versions != b->versions ||
+        a->prefer_server_ciphers != b->prefer_server_ciphers || a->reject != b->reject ||
+        a->alpn_n != b->alpn_n || a->verify != b->verify || a->verify_depth != b->verify_depth ||
+        a->tickets != b->tickets || a->ticket_key_n != b->ticket_key_n ||
+        a->stapling_file_n != b->stapling_file_n || a->session_timeout != b->session_timeout)
+        return false;
+    for (unsigned i = 0; i < settings_file_n(a); i++)
+        if (settings_file(a, i) != settings_file(b, i))
+            return false;
+    return are_texts_equal(a->ciphers, b->ciphers) && are_texts_equal(a->groups, b->groups) &&
+           (a->alpn_n == 0 || memcmp(a->alpn, b->alpn, a->alpn_n) == 0) && are_commands_equal(a, b);
+}
+
+/* Returns the index of the context with the profile's settings; contexts->n: there is none. */
+static unsigned find_settings(const struct contexts *contexts, const struct tls_profile *profile)
+{
+    unsigned i = 0;
+
+    while (i < contexts->n && !are_settings_equal(contexts->list[i].profile, profile))
+        i++;
+    return i;
+}
+
+const struct context *contexts_find(const struct contexts *contexts, uint32_t profile)
+{
+    assert(profile < contexts->files.profiles->n);
+    return &contexts->list[contexts->of_profiles[profile]];
+}
+
+/* ---- Begin and end ---- */
+
+/* Notes that a context has the file as it was read last, and logs a replaced file. */
+static void adopt_file(struct contexts *contexts, uint32_t file, struct log *log)
 {
     static const uint8_t none[PEM_DIGEST];
     struct contexts_file *of_file = &contexts->of_files[file];
     const uint8_t *read = contexts->files.seen[file].digest;
-    bool replaced = memcmp(of_file->digest, none, sizeof(none)) != 0 &&
-                    memcmp(of_file->digest, read, sizeof(none)) != 0;
 
-    memcpy(of_file->digest, read, sizeof(none));
-    return replaced;
-}
-
-static void adopt_other(struct contexts *contexts, uint32_t file, struct log *log)
-{
-    if (file != TLS_NO_FILE && adopt_file(contexts, file))
+    if (memcmp(of_file->digest, none, sizeof(none)) != 0 &&
+        memcmp(of_file->digest, read, sizeof(none)) != 0)
         log_write(log, contexts->files.opener->quiet ? LEVEL_INFO : LEVEL_NOTICE, 0,
-            "file \"%s\" was replaced", contexts_path(contexts, file));
+            "file \"%s\" was replaced", contexts->files.profiles->files[file].path);
+    memcpy(of_file->digest, read, sizeof(none));
 }
 
-static void adopt_certificate(
-    struct contexts *contexts, struct certificates *certificates, uint32_t file, struct log *log)
-{
-    const struct certificate *certificate = certificates_find(certificates, file);
-    struct contexts_file *of_file = &contexts->of_files[file];
-    bool quiet = contexts->files.opener->quiet, first = of_file->expiry == 0;
-    const char *path = contexts_path(contexts, file);
-    char date[EXPIRY_TEXT];
-    bool replaced = adopt_file(contexts, file);
-
-    assert(certificate != NULL); /* a context has the certificate */
-    of_file->expiry = expiry_of(certificate->leaf);
-    if (replaced)
-        log_write(log, quiet ? LEVEL_INFO : LEVEL_NOTICE, 0,
-            "certificate \"%s\" was replaced, valid until %s", path,
-            expiry_text(of_file->expiry, date));
-    if ((first || replaced) && !quiet)
-        expiry_remind(path, of_file->expiry, log);
-}
-
-/* Notes the files of a profile whose context has just been made. */
-static void adopt_profile(struct contexts *contexts, const struct tls_profile *profile,
-    struct certificates *certificates, struct log *log)
-{
-    for (unsigned i = 0; i < profile->pair_n; i++)
-        adopt_certificate(contexts, certificates, profile->pairs[i].certificate, log);
-    for (unsigned i = 0; i < profile->ticket_key_n; i++)
-        adopt_other(contexts, profile->ticket_keys[i], log);
-    for (unsigned i = 0; i < profile->stapling_file_n; i++)
-        adopt_other(contexts, profile->stapling_files[i], log);
-    adopt_other(contexts, profile->client_ca, log);
-    adopt_other(contexts, profile->trusted, log);
-    adopt_other(contexts, profile->crl, log);
-    adopt_other(contexts, profile->dhparam, log);
-}
-
-/* Makes the profile's context in zeroed memory, with its pairs; -1 after a line of each mistake. */
+/* Makes the context of a profile in zeroed memory; -1 after a line of each mistake. */
 static int make_context(struct contexts *contexts, struct context *context,
-    const struct tls_profile *profile, struct certificates *certificates, struct log *log)
+    const struct tls_profile *profile, struct log *log)
 {
-    int status =
-        context_create(context, contexts->lib, profile, &contexts->files, contexts->ring, log);
+    if (context_create(context, contexts->lib, profile, &contexts->files, contexts->ring, log) < 0)
+        return -1;
+    for (unsigned i = 0; i < settings_file_n(profile); i++)
+        if (settings_file(profile, i) != TLS_NO_FILE)
+            adopt_file(contexts, settings_file(profile, i), log);
+    return 0;
+}
 
-    if (context->ctx != NULL && context_add_pairs(context, certificates, &contexts->files, log) < 0)
-        status = -1;
-    if (status == 0)
-        adopt_profile(contexts, profile, certificates, log);
+/* The pairs' trial of a pair, by a handshake of the profile. */
+static const char *take_pair(
+    void *host, const struct tls_profile *profile, const struct pair *pair, bool *of_key)
+{
+    struct contexts *contexts = host;
+    const struct libssl *lib = contexts->lib;
+    const struct context *context = contexts_find(contexts, profile->index);
+    SSL *ssl = context->ctx != NULL ? lib->SSL_new(context->ctx) : NULL;
+    const char *failed = "SSL_new()";
+
+    if (ssl == NULL)
+        return failed;
+    failed = context_use_certificate(lib, ssl, pair);
+    *of_key = failed == NULL;
+    if (failed == NULL)
+        failed = context_use_key(lib, ssl, pair);
+    lib->SSL_free(ssl);
+    return failed;
+}
+
+/* Makes a context for each of the different settings; -1 after a line of each mistake. */
+static int make_contexts(struct contexts *contexts, struct log *log)
+{
+    const struct tls_profiles *profiles = contexts->files.profiles;
+    int status = 0;
+
+    for (uint32_t i = 0; i < profiles->n; i++) {
+        unsigned at = find_settings(contexts, &profiles->list[i]);
+
+        contexts->of_profiles[i] = at;
+        if (at < contexts->n)
+            continue;
+        contexts->n++;
+        if (make_context(contexts, &contexts->list[at], &profiles->list[i], log) < 0)
+            status = -1; /* goes on, for all mistakes to be logged */
+    }
     return status;
 }
 
@@ -88,9 +152,8 @@ int contexts_create(struct contexts *contexts, const struct libssl *lib, struct 
     const struct ticket_ring *ring, struct log *log)
 {
     const struct tls_profiles *profiles = files->profiles;
-    size_t file_n = profiles->file_n > 0 ? profiles->file_n : 1;
-    struct certificates *certificates;
-    int status = 0;
+    size_t file_n = profiles->file_n > 0 ? profiles->file_n : 1, n = profiles->n + (size_t)1;
+    int status;
 
     contexts->lib = lib;
     contexts->ring = ring;
@@ -102,26 +165,28 @@ int contexts_create(struct contexts *contexts, const struct libssl *lib, struct 
         .outcome = "",
     };
     contexts->of_files = calloc(file_n, sizeof(*contexts->of_files));
-    contexts->list = calloc(profiles->n > 0 ? profiles->n : 1, sizeof(*contexts->list));
-    certificates = certificates_create(&contexts->files, log);
-    if (certificates == NULL || contexts->files.seen == NULL || contexts->of_files == NULL ||
-        contexts->list == NULL) {
+    contexts->list = calloc(n, sizeof(*contexts->list));
+    contexts->of_profiles = calloc(n, sizeof(*contexts->of_profiles));
+    if (contexts->files.seen == NULL || contexts->of_files == NULL || contexts->list == NULL ||
+        contexts->of_profiles == NULL) {
         log_write(log, LEVEL_EMERG, 0, "no memory for the certificates");
-        certificates_destroy(certificates);
         return -1;
     }
-    for (; contexts->n < profiles->n; contexts->n++)
-        if (make_context(contexts, &contexts->list[contexts->n], &profiles->list[contexts->n],
-                certificates, log) < 0)
-            status = -1; /* goes on, for all mistakes to be logged */
-    certificates_destroy(certificates);
-    return status;
+    contexts->pairs.take = take_pair;
+    contexts->pairs.host = contexts;
+    if (pairs_open(&contexts->pairs, files, log) == -1)
+        return -1;
+    status = make_contexts(contexts, log);
+    return pairs_try(&contexts->pairs, files->tried) == 0 ? status : -1;
 }
 
 void contexts_destroy(struct contexts *contexts)
 {
+    if (contexts->pairs.files != NULL)
+        pairs_close(&contexts->pairs);
     for (unsigned i = 0; i < contexts->n; i++)
         context_destroy(&contexts->list[i]);
+    free(contexts->of_profiles);
     free(contexts->list);
     free(contexts->of_files);
     free(contexts->files.seen);
@@ -129,73 +194,50 @@ void contexts_destroy(struct contexts *contexts)
 
 /* ---- Changed files ---- */
 
-static bool find_changes(struct contexts *contexts)
+/* Whether a file of the profile's settings has changed since it was read last. */
+static bool have_settings_changed(struct contexts *contexts, const struct tls_profile *profile)
 {
     bool any = false;
 
-    for (uint32_t i = 0; i < contexts->files.profiles->file_n; i++) {
-        contexts->of_files[i].changed = pem_file_has_changed(&contexts->files, i);
-        any = any || contexts->of_files[i].changed;
+    for (unsigned i = 0; i < settings_file_n(profile); i++) {
+        uint32_t file = settings_file(profile, i);
+        struct contexts_file *of_file = file != TLS_NO_FILE ? &contexts->of_files[file] : NULL;
+
+        if (of_file == NULL)
+            continue;
+        if (!of_file->looked)
+            of_file->changed = pem_file_has_changed(&contexts->files, file);
+        of_file->looked = true;
+        any = any || of_file->changed;
     }
     return any;
 }
 
-static bool file_has_changed(const struct contexts *contexts, uint32_t file)
+/* Makes the next refresh look at the files again. */
+static void forget_looks(struct contexts *contexts)
 {
-    return file != TLS_NO_FILE && contexts->of_files[file].changed;
+    for (unsigned n = 0; n < contexts->n; n++)
+        for (unsigned i = 0; i < settings_file_n(contexts->list[n].profile); i++)
+            if (settings_file(contexts->list[n].profile, i) != TLS_NO_FILE)
+                contexts->of_files[settings_file(contexts->list[n].profile, i)].looked = false;
 }
 
-static bool profile_has_changed(const struct contexts *contexts, const struct tls_profile *profile)
-{
-    for (unsigned i = 0; i < profile->pair_n; i++)
-        if (file_has_changed(contexts, profile->pairs[i].certificate) ||
-            file_has_changed(contexts, profile->pairs[i].key))
-            return true;
-    for (unsigned i = 0; i < profile->ticket_key_n; i++)
-        if (file_has_changed(contexts, profile->ticket_keys[i]))
-            return true;
-    for (unsigned i = 0; i < profile->stapling_file_n; i++)
-        if (file_has_changed(contexts, profile->stapling_files[i]))
-            return true;
-    return file_has_changed(contexts, profile->client_ca) ||
-           file_has_changed(contexts, profile->trusted) ||
-           file_has_changed(contexts, profile->crl) ||
-           file_has_changed(contexts, profile->dhparam) ||
-           file_has_changed(contexts, profile->passwords);
-}
-
-static void renew_context(struct contexts *contexts, struct context *context,
-    struct certificates *certificates, struct log *log)
+static void renew_context(struct contexts *contexts, struct context *context, struct log *log)
 {
     struct context fresh = { .ctx = NULL };
 
-    if (make_context(contexts, &fresh, context->profile, certificates, log) == 0)
+    if (make_context(contexts, &fresh, context->profile, log) == 0)
         context_replace(context, &fresh);
     context_destroy(&fresh);
 }
 
 void contexts_refresh(struct contexts *contexts, struct log *log)
 {
-    struct certificates *certificates;
-
     contexts->files.level = contexts->files.opener->quiet ? LEVEL_INFO : LEVEL_ERROR;
     contexts->files.outcome = "; what was loaded before is used";
-    if (!find_changes(contexts))
-        return;
-    certificates = certificates_create(&contexts->files, log);
-    if (certificates == NULL) {
-        log_write(log, LEVEL_ERROR, 0, "no memory for changed certificates");
-        return;
-    }
     for (unsigned i = 0; i < contexts->n; i++)
-        if (profile_has_changed(contexts, contexts->list[i].profile))
-            renew_context(contexts, &contexts->list[i], certificates, log);
-    certificates_destroy(certificates);
-}
-
-void contexts_remind(struct contexts *contexts, struct log *log)
-{
-    for (uint32_t i = 0; i < contexts->files.profiles->file_n; i++)
-        if (contexts->of_files[i].expiry != 0)
-            expiry_remind(contexts_path(contexts, i), contexts->of_files[i].expiry, log);
+        if (have_settings_changed(contexts, contexts->list[i].profile))
+            renew_context(contexts, &contexts->list[i], log);
+    forget_looks(contexts);
+    pairs_refresh(&contexts->pairs);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contexts of all profiles, which follow the changes of their files.
+/* The contexts of all profiles, of which profiles with equal settings share one, and their pairs.
  *
- * Responsible for finding out what has changed, for replacing a profile's context as a whole or not
- * at all, and for the lines about replaced files. Never keeps a parsed file beside the contexts. */
+ * Responsible for following the changes of files: a context is replaced as a whole or not at all,
+ * as is a pair (keeper/pairs.h), and for the lines about replaced files. */
 #pragma once
 
 #include "keeper/context.h"
+#include "keeper/pairs.h"
 
-/* A file as the contexts have it. */
+/* A file of contexts. */
 struct contexts_file {
-    uint8_t digest[PEM_DIGEST]; /* of its bytes in a context; zero: none yet, or a key */
-    bool changed;               /* found by the current refresh */
-    int64_t expiry;             /* of a certificate, in seconds since the epoch; 0: none yet */
+    uint8_t digest[PEM_DIGEST]; /* of its bytes in a context; zero: none yet */
+    bool looked, changed;       /* by the current refresh */
 };
 
 struct contexts {
@@ -19,16 +19,19 @@ struct contexts {
     const struct ticket_ring *ring;
     struct pem_files files;
     struct contexts_file *of_files; /* as many as there are files */
-    struct context *list;           /* of each profile */
+    struct context *list;           /* of different settings */
     unsigned n;
+    uint32_t *of_profiles; /* the index in the list of each profile's */
+    struct pairs pairs;
 };
 
-/* Makes the contexts in zeroed memory; -1 after an emerg line of each mistake. What is given
- * outlives the contexts, except for the log. */
+/* Makes the contexts in zeroed memory, and tries the first pairs; -1 after an emerg line of each
+ * mistake. What is given outlives the contexts. */
 int contexts_create(struct contexts *contexts, const struct libssl *lib, struct tls_files *files,
     const struct ticket_ring *ring, struct log *log);
 /* Frees the contexts, also after a failure. */
 void contexts_destroy(struct contexts *contexts);
-/* As the calls of struct tls_engine_ops in tls/engine.h. */
+/* Returns the context of a profile. */
+const struct context *contexts_find(const struct contexts *contexts, uint32_t profile);
+/* As the call of struct tls_engine_ops in tls/engine.h. */
 void contexts_refresh(struct contexts *contexts, struct log *log);
-void contexts_remind(struct contexts *contexts, struct log *log);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The engine of OpenSSL: a context of libssl for each profile, and handshakes with them.
+/* The engine of OpenSSL: contexts of libssl, certificates, and handshakes with them.
  *
- * Responsible for the order of a start: the library, a test of it, the files. Never keeps a parsed
- * file beside the contexts, nor a client's session, which is resumed by tickets: sessions with
- * servers alone lie in the memory of all keepers. */
+ * Responsible for the order of a start: the library, a test of it, the files. Never keeps a client's
+ * session, which is resumed by tickets: sessions with servers alone lie in the memory of all
+ * keepers. */
 #include "base/check.h"
 #include "keeper/contexts.h"
 #include "keeper/engine.h"
@@ -82,8 +82,10 @@ static struct tls_engine *create_openssl(struct tls_files *files, struct log *lo
     }
     engine->kind = ENGINE_KIND;
     if (open_memory(engine, files, log) == 0 && load_library(engine, log) == 0 &&
-        contexts_create(&engine->contexts, &engine->lib, files, &engine->ring, log) == 0)
+        contexts_create(&engine->contexts, &engine->lib, files, &engine->ring, log) == 0) {
+        engine->shared.pairs = &engine->contexts.pairs;
         return engine;
+    }
     destroy_openssl(engine);
     return NULL;
 }
@@ -94,20 +96,28 @@ static void refresh_openssl(struct tls_engine *engine, struct log *log)
     contexts_refresh(&engine->contexts, log);
 }
 
+static void take_file(struct tls_engine *engine, int fd, int error)
+{
+    CHECK_KIND(engine, ENGINE_KIND);
+    pairs_opened(&engine->contexts.pairs, fd, error);
+}
+
 static void remind_openssl(struct tls_engine *engine, struct log *log)
 {
     CHECK_KIND(engine, ENGINE_KIND);
-    contexts_remind(&engine->contexts, log);
+    pairs_remind(&engine->contexts.pairs, log);
 }
 
 /* Role and profile come from another process, and are checked. */
 static struct tls_handshake *begin_openssl(struct tls_engine *engine, const struct tls_start *start)
 {
+    const struct tls_profiles *profiles = engine->contexts.files.profiles;
+
     CHECK_KIND(engine, ENGINE_KIND);
-    if (start->profile >= engine->contexts.n ||
-        engine->contexts.list[start->profile].profile->role != start->role)
+    if (start->profile >= profiles->n || profiles->list[start->profile].role != start->role)
         return handshake_refuse("the handshake is for a server that is not configured");
-    return handshake_begin(&engine->shared, &engine->contexts.list[start->profile], start);
+    return handshake_begin(&engine->shared, contexts_find(&engine->contexts, start->profile),
+        &profiles->list[start->profile], start);
 }
 
 const struct tls_engine_ops engine_openssl = {
@@ -115,6 +125,7 @@ const struct tls_engine_ops engine_openssl = {
     .create = create_openssl,
     .destroy = destroy_openssl,
     .refresh = refresh_openssl,
+    .opened = take_file,
     .remind = remind_openssl,
     .begin = begin_openssl,
     .feed = handshake_feed,

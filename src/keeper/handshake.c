@@ -26,7 +26,9 @@ struct tls_handshake {
     const char *refusal; /* HANDSHAKE_REFUSED: why */
     struct handshakes *shared;
     SSL *ssl;
-    uint32_t facts; /* the profile's */
+    const struct tls_profile *profile;
+    unsigned pair_next; /* pairs of the profile before are found, or bad */
+    unsigned pair_n;    /* pairs that libssl was given */
     /* within a call of feed(); NULL outside */
     struct tls_reply *reply;
     fb_bytes in;
@@ -92,8 +94,9 @@ int handshakes_init(
         .bio = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "handshake"),
         .prf = EVP_KDF_fetch(NULL, "TLS1-PRF", NULL),
         .sessions = sessions,
+        .digest = EVP_MD_CTX_new(),
     };
-    return handshakes->bio != NULL && handshakes->prf != NULL &&
+    return handshakes->bio != NULL && handshakes->prf != NULL && handshakes->digest != NULL &&
                    BIO_meth_set_read(handshakes->bio, read_peer_bytes) == 1 &&
                    BIO_meth_set_write(handshakes->bio, write_peer_bytes) == 1 &&
                    BIO_meth_set_ctrl(handshakes->bio, control_bio) == 1 &&
@@ -106,12 +109,13 @@ void handshakes_done(struct handshakes *handshakes)
 {
     BIO_meth_free(handshakes->bio);
     EVP_KDF_free(handshakes->prf);
+    EVP_MD_CTX_free(handshakes->digest);
     *handshakes = (struct handshakes) { 0 };
 }
 
 /* Makes the handshake a client's; -1 without memory. */
-static int start_client_handshake(
-    struct tls_handshake *handshake, const struct context *context, const struct tls_start *start)
+static int start_client_handshake(struct tls_handshake *handshake, const struct context *context,
+    const uint8_t identity[SESSION_CONTEXT], const struct tls_start *start)
 {
     const struct libssl *lib = handshake->shared->lib;
 
@@ -122,12 +126,32 @@ static int start_client_handshake(
         memcpy(handshake->name, start->name.p, start->name.n);
     lib->SSL_set_connect_state(handshake->ssl);
     client_session_begin(
-        &handshake->session, context, handshake->shared->sessions, start, handshake->ssl);
+        &handshake->session, context, identity, handshake->shared->sessions, start, handshake->ssl);
     return context->profile->sends_name ? peer_name_send(lib, handshake->ssl, start->name) : 0;
 }
 
-struct tls_handshake *handshake_begin(
-    struct handshakes *handshakes, const struct context *context, const struct tls_start *start)
+/* Gives the handshake its role, and the identity of its sessions; -1 without memory. */
+static int start_handshake(
+    struct tls_handshake *handshake, const struct context *context, const struct tls_start *start)
+{
+    const struct handshakes *shared = handshake->shared;
+    const struct libssl *lib = shared->lib;
+    const struct tls_file *files =
+        shared->pairs != NULL ? shared->pairs->files->profiles->files : NULL;
+    uint8_t identity[SESSION_CONTEXT];
+
+    if (session_context_compute(
+            identity, shared->digest, context->identity, handshake->profile, files) < 0 ||
+        lib->SSL_set_session_id_context(handshake->ssl, identity, sizeof(identity)) != 1)
+        return -1;
+    if (start->role == TLS_CLIENT)
+        return start_client_handshake(handshake, context, identity, start);
+    lib->SSL_set_accept_state(handshake->ssl);
+    return 0;
+}
+
+struct tls_handshake *handshake_begin(struct handshakes *handshakes, const struct context *context,
+    const struct tls_profile *profile, const struct tls_start *start)
 {
     const struct libssl *lib = handshakes->lib;
     struct tls_handshake *handshake = calloc(1, sizeof(*handshake));
@@ -138,6 +162,7 @@ struct tls_handshake *handshake_begin(
     ERR_clear_error();
     handshake->phase = HANDSHAKE_RUNS;
     handshake->shared = handshakes;
+    handshake->profile = profile;
     handshake->ssl = lib->SSL_new(context->ctx);
     bio = BIO_new(handshakes->bio);
     if (handshake->ssl == NULL || bio == NULL) {
@@ -147,16 +172,23 @@ struct tls_handshake *handshake_begin(
     }
     BIO_set_data(bio, handshake);
     lib->SSL_set_bio(handshake->ssl, bio, bio);
-    handshake->facts = context->profile->facts;
     handshake->extract.tickets = &context->tickets;
     extract_attach(lib, handshake->ssl, &handshake->extract);
-    if (start->role == TLS_SERVER) {
-        lib->SSL_set_accept_state(handshake->ssl);
-    } else if (start_client_handshake(handshake, context, start) < 0) {
-        handshake_end(handshake);
-        return NULL;
-    }
-    return handshake;
+    if (start_handshake(handshake, context, start) == 0)
+        return handshake;
+    handshake_end(handshake);
+    return NULL;
+}
+
+const char *handshake_use_pair(struct tls_handshake *handshake, const struct pair *pair)
+{
+    const struct libssl *lib = handshake->shared->lib;
+    const char *failed = context_use_certificate(lib, handshake->ssl, pair);
+
+    if (failed == NULL)
+        failed = context_use_key(lib, handshake->ssl, pair);
+    handshake->pair_n += failed == NULL;
+    return failed;
 }
 
 struct tls_handshake *handshake_refuse(const char *text)
@@ -177,6 +209,37 @@ static enum tls_step fail_step(struct tls_handshake *handshake, const char *text
     snprintf(handshake->reply->text, TLS_TEXT, "%s", text);
     handshake->reply->used = handshake->in.n;
     return TLS_FAILED;
+}
+
+/* Ends a handshake of a server whose certificates are all bad, by an alert. */
+static enum tls_step fail_without_pair(struct tls_handshake *handshake)
+{
+    static const uint8_t alert[] = { SSL3_RT_ALERT, 3, 3, 0, 2, SSL3_AL_FATAL,
+        SSL_AD_INTERNAL_ERROR };
+
+    if (handshake->extract.is_client) /* nothing was said yet */
+        return fail_step(handshake, "no certificate for the server could be loaded");
+    memcpy(handshake->reply->out, alert, sizeof(alert));
+    handshake->reply->out_n = sizeof(alert);
+    return fail_step(handshake, "no certificate of the server could be loaded");
+}
+
+/* Gives the handshake the profile's pairs, of which libssl chooses; false: one is awaited. */
+static bool give_pairs(struct tls_handshake *handshake)
+{
+    const struct tls_profile *profile = handshake->profile;
+    const struct pair *pair;
+
+    for (; handshake->pair_next < profile->pair_n; handshake->pair_next++) {
+        enum pairs_found found = pairs_find(
+            handshake->shared->pairs, profile, &profile->pairs[handshake->pair_next], &pair);
+
+        if (found == PAIRS_LATER)
+            return false;
+        if (found == PAIRS_FOUND)
+            handshake_use_pair(handshake, pair);
+    }
+    return true;
 }
 
 /* Copies the certificate of the peer; beyond TLS_PEER_MOST bytes it is left out. */
@@ -205,7 +268,7 @@ static enum tls_step finish_handshake(struct tls_handshake *handshake)
     if (handshake->extract.is_client && reply->session.verify == TLS_VERIFIED)
         peer_name_check(lib->SSL_get0_peer_certificate(handshake->ssl),
             (fb_bytes) { handshake->name, handshake->name_n }, &reply->session);
-    reply->facts_n = facts_write(lib, handshake->ssl, handshake->facts, reply->facts);
+    reply->facts_n = facts_write(lib, handshake->ssl, handshake->profile->facts, reply->facts);
     handshake->phase = HANDSHAKE_OVER;
     if (reply->session.version == TLS_1_3 && handshake->session.table != NULL) {
         handshake->phase = HANDSHAKE_AWAITS;
@@ -244,10 +307,16 @@ enum tls_step handshake_feed(struct tls_handshake *handshake, fb_bytes in, struc
     assert(handshake->phase <= HANDSHAKE_REFUSED && handshake->reply == NULL);
     reply->used = reply->out_n = reply->peer_n = reply->facts_n = 0;
     reply->text[0] = '\0';
+    if (handshake->phase == HANDSHAKE_RUNS && !give_pairs(handshake))
+        return TLS_LATER;
     handshake->in = in;
     handshake->reply = reply;
-    step = handshake->phase == HANDSHAKE_REFUSED ? fail_step(handshake, handshake->refusal)
-                                                 : advance_handshake(handshake);
+    if (handshake->phase == HANDSHAKE_REFUSED)
+        step = fail_step(handshake, handshake->refusal);
+    else if (handshake->pair_n == 0 && handshake->profile->pair_n > 0)
+        step = fail_without_pair(handshake);
+    else
+        step = advance_handshake(handshake);
     assert(step == TLS_MORE ? reply->used == in.n : handshake->phase > HANDSHAKE_REFUSED);
     handshake->reply = NULL;
     handshake->in = (fb_bytes) { 0 };

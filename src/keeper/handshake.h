@@ -2,10 +2,12 @@
 /* One handshake of libssl, in memory: bytes in, bytes out, and at last the session.
  *
  * Responsible for giving libssl no byte behind the handshake, for the limits of bytes in and out,
- * and for freeing all at any time. Never reads a file and never waits. */
+ * and for freeing all at any time. Never waits: without the files of its certificates a handshake
+ * has not begun. */
 #pragma once
 
 #include "keeper/context.h"
+#include "keeper/pairs.h"
 #include "keeper/session_table.h"
 
 #include <openssl/bio.h>
@@ -17,6 +19,8 @@ struct handshakes {
     BIO_METHOD *bio;                      /* reads and writes the memory of feed() */
     EVP_KDF *prf;                         /* TLS1-PRF */
     const struct session_table *sessions; /* with servers */
+    EVP_MD_CTX *digest;
+    struct pairs *pairs; /* the profiles' pairs; set by the engine */
 };
 
 /* Makes what is shared; -1 with OpenSSL's errors. The table lives longer. */
@@ -25,8 +29,10 @@ int handshakes_init(
 void handshakes_done(struct handshakes *handshakes);
 
 /* As the calls of struct tls_engine_ops in tls/engine.h. */
-struct tls_handshake *handshake_begin(
-    struct handshakes *handshakes, const struct context *context, const struct tls_start *start);
+struct tls_handshake *handshake_begin(struct handshakes *handshakes, const struct context *context,
+    const struct tls_profile *profile, const struct tls_start *start);
+/* Gives the handshake a pair, before the first feed(); NULL, or the name of the failed call. */
+const char *handshake_use_pair(struct tls_handshake *handshake, const struct pair *pair);
 /* Begins a handshake that fails with the text, a constant. */
 struct tls_handshake *handshake_refuse(const char *text);
 enum tls_step handshake_feed(struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply);

@@ -8,6 +8,7 @@
 #include "event/mechanism.h"
 #include "keeper/keeper_channel.h"
 #include "keeper/keeper_link.h"
+#include "os/descriptor.h"
 #include "os/memory.h"
 #include "os/process.h"
 #include "process/role.h"
@@ -24,6 +25,8 @@
 #define KEEPER_SOURCES 4
 
 #define DAY_MS 86400000
+/* Until a request for a file is tried again, after a full channel. */
+#define ASK_AGAIN_MS 20
 
 bool keeper_has_ended(const struct keeper *keeper)
 {
@@ -129,6 +132,8 @@ void keeper_done(struct keeper *keeper)
 {
     keeper->phase = KEEPER_ENDING;
     keeper_link_close(keeper);
+    if (keeper->wanted.phase == WANTED_CAME)
+        descriptor_close(keeper->wanted.fd);
     tls_handshakes_destroy(keeper->handshakes);
     if (keeper->engine != NULL)
         keeper->ops->destroy(keeper->engine);
@@ -188,6 +193,10 @@ void keeper_turn(struct keeper *keeper, int timeout)
         report_broken_logs(keeper);
     if (keeper->files_changed && !keeper_has_ended(keeper))
         refresh_keeper(keeper);
+    if (!keeper_channel_ask(keeper) && (timeout == -1 || timeout > ASK_AGAIN_MS))
+        timeout = ASK_AGAIN_MS;
+    if (keeper->resumes)
+        keeper_link_resume(keeper);
     if (loop_promote(loop) || keeper->files_changed || keeper_has_ended(keeper))
         timeout = 0;
     else if (timeout == -1 || (due != -1 && due < timeout))

@@ -18,6 +18,13 @@ enum keeper_phase {
     KEEPER_ENDING,   /* ends at once */
 };
 
+/* A file that the engine has asked for, without waiting. */
+struct keeper_wanted {
+    enum { WANTED_NONE, WANTED_UNSENT, WANTED_SENT, WANTED_CAME } phase;
+    uint32_t index;
+    int fd, error;
+};
+
 struct keeper {
     struct loop loop; /* the first member */
     const struct heritage *heritage;
@@ -27,8 +34,9 @@ struct keeper {
     struct heartbeat *heartbeat;
     struct source *channel; /* NULL: the master has gone */
     struct channel_end to_master;
-    bool file_came; /* since a request for a file */
+    bool file_came; /* since a request for a file that is waited for */
     struct channel_message file;
+    struct keeper_wanted wanted;
     bool files_changed;     /* files of the configuration may have */
     struct timer daily;     /* when the files are looked at, whatever the master has told */
     struct tls_files files; /* which the engine asks for files */
@@ -42,6 +50,8 @@ struct keeper {
     enum tls_step reply_step;
     uint32_t reply_number;
     size_t reply_from;
+    bool resumes; /* handshakes that wait for a file go on */
+    unsigned resume_from;
     uint8_t packet[TLS_PART_SIZE_MOST + 1];
 };
 

@@ -34,6 +34,7 @@ static const char *handle_keeper_message(struct channel_end *end, struct channel
     switch ((enum channel_message_kind)message->kind) {
     case MESSAGE_ACCEPT:
         channel_end_send(end, MESSAGE_ACCEPTING);
+        keeper->files_changed = true; /* pairs that the start has not tried are tried now */
         break;
     case MESSAGE_LOG_FILE:
         exchange_keeper_log(keeper, message);
@@ -43,6 +44,12 @@ static const char *handle_keeper_message(struct channel_end *end, struct channel
             keeper_link_open(keeper, message->fd);
         return NULL;
     case MESSAGE_FILE:
+        if (keeper->wanted.phase == WANTED_SENT) {
+            keeper->wanted.phase = WANTED_CAME;
+            keeper->wanted.fd = message->fd;
+            keeper->wanted.error = (int)message->argument;
+            return NULL;
+        }
         if (keeper->file_came) /* not asked for */
             break;
         keeper->file_came = true;
@@ -138,6 +145,19 @@ static NORETURN void end_loading(void)
     process_ops->exit(EXIT_SUCCESS);
 }
 
+/* Waits for a message of the master; -1 with errno. */
+static int await_message(struct keeper *keeper)
+{
+    if (await_master(keeper) == -1) {
+        if (errno == EINTR)
+            end_loading();
+        return -1;
+    }
+    if (!receive_from_master(keeper, 1))
+        end_loading();
+    return 0;
+}
+
 static int open_by_master(struct tls_files *files, uint32_t index)
 {
     struct keeper *keeper = container_of(files, struct keeper, files);
@@ -146,23 +166,49 @@ static int open_by_master(struct tls_files *files, uint32_t index)
     assert(index < files->profiles->file_n);
     if (keeper->channel == NULL) /* gone while an earlier message was handled */
         end_loading();
+    while (keeper->wanted.phase == WANTED_SENT) /* a keeper asks for one file at a time */
+        if (await_message(keeper) == -1)
+            return -1;
     keeper->file_came = false;
     if (!channel_end_try(&keeper->to_master, &wanted)) {
         keeper->file_came = true;
         errno = EAGAIN;
         return -1;
     }
-    while (!keeper->file_came) {
-        if (await_master(keeper) == -1) {
-            if (errno == EINTR)
-                end_loading();
+    while (!keeper->file_came)
+        if (await_message(keeper) == -1)
             return -1;
-        }
-        if (!receive_from_master(keeper, 1))
-            end_loading();
-    }
     errno = (int)keeper->file.argument;
     return keeper->file.fd;
+}
+
+static void want_by_master(struct tls_files *files, uint32_t index)
+{
+    struct keeper *keeper = container_of(files, struct keeper, files);
+
+    assert(index < files->profiles->file_n && keeper->wanted.phase == WANTED_NONE);
+    keeper->wanted = (struct keeper_wanted) { .phase = WANTED_UNSENT, .index = index };
+}
+
+bool keeper_channel_ask(struct keeper *keeper)
+{
+    struct keeper_wanted *wanted = &keeper->wanted;
+
+    if (keeper->channel == NULL && wanted->phase != WANTED_NONE && wanted->phase != WANTED_CAME)
+        *wanted = (struct keeper_wanted) { .phase = WANTED_CAME, .fd = -1, .error = EPIPE };
+    if (wanted->phase == WANTED_CAME) {
+        int fd = wanted->fd, error = wanted->error;
+
+        wanted->phase = WANTED_NONE;
+        keeper->ops->opened(keeper->engine, fd, error);
+        keeper->resumes = true;
+        keeper->resume_from = 0;
+    }
+    if (wanted->phase == WANTED_UNSENT && keeper->channel != NULL &&
+        channel_end_try(&keeper->to_master,
+            &(struct channel_message) { MESSAGE_FILE_WANTED, wanted->index, -1 }))
+        wanted->phase = WANTED_SENT;
+    return wanted->phase != WANTED_UNSENT;
 }
 
 /* Whether the keeper logs what all keepers of the generation find. */
@@ -192,6 +238,10 @@ int keeper_channel_open(struct keeper *keeper)
     keeper->file_came = true;
     keeper->files = (struct tls_files) {
         .open = open_by_master,
+        .want = want_by_master,
+        .tried = is_first_keeper(keeper) ? TLS_PAIRS_TRIED : 0,
+        .pairs = keeper->heritage->pairs,
+        .former_pairs = keeper->heritage->former_pairs,
         .profiles = &keeper->heritage->cycle->tls,
         .tickets = keeper->heritage->tickets,
         .quiet = !is_first_keeper(keeper),

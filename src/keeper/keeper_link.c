@@ -72,6 +72,17 @@ static bool send_reply_parts(struct keeper *keeper)
     return true;
 }
 
+/* Sends the reply of the step that a handshake has come to; false: no more can be done now. */
+static bool send_step(struct keeper *keeper, uint32_t number, const struct tls_reply *reply)
+{
+    if (keeper->reply_step == TLS_LATER)
+        return true;
+    keeper->reply = reply;
+    keeper->reply_number = number;
+    keeper->reply_from = 0;
+    return send_reply_parts(keeper);
+}
+
 /* Carries out a packet of n bytes; false: no more can be done now. */
 static bool carry_out_packet(struct keeper *keeper, size_t n)
 {
@@ -97,10 +108,7 @@ static bool carry_out_packet(struct keeper *keeper, size_t n)
         break_worker_rule(keeper, "a request that fits no handshake");
         return false;
     }
-    keeper->reply = reply;
-    keeper->reply_number = request.number;
-    keeper->reply_from = 0;
-    return send_reply_parts(keeper);
+    return send_step(keeper, request.number, reply);
 }
 
 static void run_worker_read(struct loop *loop, struct source *source)
@@ -124,6 +132,23 @@ static void run_worker_read(struct loop *loop, struct source *source)
     }
     if (keeper->link != NULL)
         watch_worker(keeper);
+}
+
+void keeper_link_resume(struct keeper *keeper)
+{
+    struct tls_reply *reply;
+    uint32_t number;
+
+    if (keeper->link == NULL || keeper->reply != NULL)
+        return;
+    while (tls_handshakes_resume(
+        keeper->handshakes, &keeper->resume_from, &number, &keeper->reply_step, &reply))
+        if (!send_step(keeper, number, reply)) {
+            if (keeper->link != NULL)
+                watch_worker(keeper);
+            return;
+        }
+    keeper->resumes = false;
 }
 
 static void run_worker_write(struct loop *loop, struct source *source)

@@ -10,12 +10,14 @@
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-void pem_file_mistake(const struct pem_file *file, int error, const char *call)
+void pem_file_explain(
+    const struct pem_file *file, int error, const char *call, char *out, size_t size)
 {
     const struct pem_files *files = file->files;
     const struct tls_file *named;
@@ -27,16 +29,23 @@ void pem_file_mistake(const struct pem_file *file, int error, const char *call)
     if (error == 0)
         call = reason_take(reasons, sizeof(reasons), call);
     if (error != 0)
-        log_write(file->log, files->level, 0, "cannot load %s \"%s\": %s failed (%d: %s) in %s%s",
-            file->what, named->path, call, error, strerror(error), named->at, files->outcome);
+        snprintf(out, size, "cannot load %s \"%s\": %s failed (%d: %s) in %s", file->what,
+            named->path, call, error, strerror(error), named->at);
     else
-        log_write(file->log, files->level, 0, "cannot load %s \"%s\"%s%s%s: %s in %s%s", file->what,
-            named->path, of != NULL ? " of \"" : "", of != NULL ? of : "", of != NULL ? "\"" : "",
-            call, named->at, files->outcome);
+        snprintf(out, size, "cannot load %s \"%s\"%s%s%s: %s in %s", file->what, named->path,
+            of != NULL ? " of \"" : "", of != NULL ? of : "", of != NULL ? "\"" : "", call,
+            named->at);
 }
 
-/* Makes a digest; without memory for one the file counts as changed by the next look. */
-static void digest_bytes(const void *p, size_t n, void *digest, size_t digest_n)
+void pem_file_mistake(const struct pem_file *file, int error, const char *call)
+{
+    char text[PEM_MISTAKE];
+
+    pem_file_explain(file, error, call, text, sizeof(text));
+    log_write(file->log, file->files->level, 0, "%s%s", text, file->files->outcome);
+}
+
+void pem_digest(const void *p, size_t n, void *digest, size_t digest_n)
 {
     uint8_t whole[EVP_MAX_MD_SIZE];
 
@@ -47,6 +56,7 @@ static void digest_bytes(const void *p, size_t n, void *digest, size_t digest_n)
         memset(digest, 0, digest_n);
 }
 
+/* Returns what tells the file from others, and from itself before a change; 0: unknown. */
 static uint64_t identify_file(const struct stat *status)
 {
     const uint64_t fields[] = { (uint64_t)status->st_dev, (uint64_t)status->st_ino,
@@ -55,7 +65,7 @@ static uint64_t identify_file(const struct stat *status)
         (uint64_t)status->st_ctim.tv_nsec };
     uint64_t identity;
 
-    digest_bytes(fields, sizeof(fields), &identity, sizeof(identity));
+    pem_digest(fields, sizeof(fields), &identity, sizeof(identity));
     return identity;
 }
 
@@ -82,33 +92,46 @@ static const char *read_pem(struct pem_file *file, int fd, const struct stat *st
     return NULL;
 }
 
+uint64_t pem_identify(int fd)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 ? identify_file(&status) : 0;
+}
+
+const char *pem_file_read(struct pem_file *file, int fd)
+{
+    const char *failed;
+    struct stat status;
+
+    file->p = NULL;
+    file->bio = NULL;
+    file->n = 0;
+    failed = fstat(fd, &status) == 0 ? read_pem(file, fd, &status) : "fstat()";
+    if (failed != NULL)
+        return failed;
+    file->bio = BIO_new_mem_buf(file->p, (int)file->n);
+    errno = ENOMEM;
+    return file->bio != NULL ? NULL : "malloc()";
+}
+
 /* Reads the file, and notes what was read; with `unless_same` a file that is still the one noted is
  * not read. NULL, or the name of the failed call with errno. */
 static const char *load_pem(struct pem_file *file, bool unless_same)
 {
     struct pem_seen *seen = &file->files->seen[file->index];
     int fd = file->files->opener->open(file->files->opener, file->index);
-    const char *failed = "open()";
-    uint64_t identity = 0;
-    struct stat status;
-    bool same = false;
+    uint64_t identity = fd >= 0 ? pem_identify(fd) : 0;
+    bool same = unless_same && identity != 0 && identity == seen->identity;
+    const char *failed = fd >= 0 ? NULL : "open()";
 
-    file->p = NULL;
-    file->bio = NULL;
-    file->n = 0;
-    if (fd >= 0)
-        failed = fstat(fd, &status) == 0 ? NULL : "fstat()";
-    if (failed == NULL) {
-        identity = identify_file(&status);
-        same = unless_same && identity != 0 && identity == seen->identity;
-    }
     if (!same)
         *seen = (struct pem_seen) { .identity = 0 };
     if (failed == NULL && !same)
-        failed = read_pem(file, fd, &status);
+        failed = pem_file_read(file, fd);
     if (failed == NULL && !same) {
         seen->identity = identity;
-        digest_bytes(file->p, file->n, seen->digest, sizeof(seen->digest));
+        pem_digest(file->p, file->n, seen->digest, sizeof(seen->digest));
     }
     descriptor_close(fd);
     return failed;
@@ -129,11 +152,6 @@ int pem_file_open(struct pem_file *file)
 {
     const char *failed = load_pem(file, false);
 
-    if (failed == NULL) {
-        file->bio = BIO_new_mem_buf(file->p, (int)file->n);
-        failed = file->bio != NULL ? NULL : "malloc()";
-        errno = ENOMEM;
-    }
     if (failed == NULL)
         return 0;
     pem_file_mistake(file, errno, failed);

@@ -12,6 +12,9 @@
 /* The longest file: lists of revoked certificates have megabytes. */
 #define PEM_FILE_MOST (16 * 1024 * 1024)
 
+/* Room for a line about a mistake. */
+#define PEM_MISTAKE 2048
+
 /* Bytes of a digest of a file, which tells changed files from others. */
 #define PEM_DIGEST 16
 
@@ -46,10 +49,19 @@ struct pem_file {
 bool pem_file_has_changed(struct pem_files *files, uint32_t index);
 /* Reads the file; files, log, what and index are set. -1 after a line about the mistake. */
 int pem_file_open(struct pem_file *file);
+/* Returns what tells an open file from others, and from itself before a change; 0: unknown. */
+uint64_t pem_identify(int fd);
+/* Reads an open file, with `bio`; NULL, or the name of the failed call, with errno. */
+const char *pem_file_read(struct pem_file *file, int fd);
 /* Overwrites the bytes and frees them. */
 void pem_file_close(struct pem_file *file);
-/* Logs "cannot load WHAT "PATH" of "OF": CALL() failed (2: No such file or directory) in PLACE";
+/* Makes a digest of bytes; zero without memory for one, so that a file counts as changed. */
+void pem_digest(const void *p, size_t n, void *digest, size_t digest_n);
+/* Writes "cannot load WHAT "PATH" of "OF": CALL() failed (2: No such file or directory) in PLACE";
  * for error 0 with OpenSSL's reasons in the place of the error's. */
+void pem_file_explain(
+    const struct pem_file *file, int error, const char *call, char *out, size_t size);
+/* Logs the same, with the outcome. */
 void pem_file_mistake(const struct pem_file *file, int error, const char *call);
 /* Whether OpenSSL's last error says that no further object is in the file; then drops the error. */
 bool pem_is_at_end(void);

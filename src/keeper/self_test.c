@@ -29,6 +29,7 @@
 struct trial {
     struct handshakes *shared;
     struct context contexts[2]; /* by role */
+    struct pair pair;           /* the server's, in both roles */
     SSL_CTX *peer_ctx;          /* of both roles */
     SSL *peer;
     BIO *to_peer, *to_us;
@@ -38,19 +39,22 @@ struct trial {
 };
 
 /* Makes a key, and a self-signed certificate. */
-static int make_pair(struct certificate *certificate, EVP_PKEY **key)
+static int make_pair(struct pair *pair)
 {
     X509 *leaf = X509_new();
 
-    certificate->leaf = leaf;
-    certificate->chain = sk_X509_new_null();
-    *key = EVP_EC_gen("P-256");
-    return leaf != NULL && certificate->chain != NULL && *key != NULL &&
+    *pair = (struct pair) {
+        .leaf = leaf,
+        .chain = sk_X509_new_null(),
+        .key = EVP_EC_gen("P-256"),
+    };
+    return leaf != NULL && pair->chain != NULL && pair->key != NULL &&
                    X509_set_version(leaf, X509_VERSION_3) == 1 &&
                    ASN1_INTEGER_set(X509_get_serialNumber(leaf), 1) == 1 &&
                    X509_gmtime_adj(X509_getm_notBefore(leaf), 0) != NULL &&
                    X509_gmtime_adj(X509_getm_notAfter(leaf), 3600) != NULL &&
-                   X509_set_pubkey(leaf, *key) == 1 && X509_sign(leaf, *key, EVP_sha256()) > 0
+                   X509_set_pubkey(leaf, pair->key) == 1 &&
+                   X509_sign(leaf, pair->key, EVP_sha256()) > 0
                ? 0
                : -1;
 }
@@ -123,7 +127,8 @@ static const char *try_version(struct trial *trial, enum tls_role role, long ver
     trial->peer = lib->SSL_new(trial->peer_ctx);
     trial->to_peer = BIO_new(BIO_s_mem());
     trial->to_us = BIO_new(BIO_s_mem());
-    trial->handshake = handshake_begin(trial->shared, &trial->contexts[role], &start);
+    trial->handshake = handshake_begin(
+        trial->shared, &trial->contexts[role], trial->contexts[role].profile, &start);
     if (trial->peer != NULL && trial->to_peer != NULL && trial->to_us != NULL &&
         trial->handshake != NULL) {
         lib->SSL_set_bio(trial->peer, trial->to_peer, trial->to_us);
@@ -132,7 +137,9 @@ static const char *try_version(struct trial *trial, enum tls_role role, long ver
         else
             lib->SSL_set_accept_state(trial->peer);
         lib->SSL_ctrl(trial->peer, SSL_CTRL_SET_MAX_PROTO_VERSION, version, NULL);
-        failed = shake_hands(trial, role);
+        failed = role == TLS_SERVER ? handshake_use_pair(trial->handshake, &trial->pair) : NULL;
+        if (failed == NULL)
+            failed = shake_hands(trial, role);
         if (failed == NULL && trial->reply.session.version != version)
             failed = "another version";
         if (failed == NULL)
@@ -156,24 +163,19 @@ static const char *make_contexts(
         [TLS_CLIENT] = TRIAL_PROFILE(TLS_CLIENT),
     };
     const struct libssl *lib = trial->shared->lib;
-    struct certificate certificate;
-    const char *failed = "no memory";
-    EVP_PKEY *key;
 
     trial->peer_ctx = lib->SSL_CTX_new(lib->TLS_method());
-    if (make_pair(&certificate, &key) == 0 && trial->peer_ctx != NULL &&
-        lib->SSL_CTX_use_certificate(trial->peer_ctx, certificate.leaf) == 1 &&
-        lib->SSL_CTX_use_PrivateKey(trial->peer_ctx, key) == 1 &&
-        lib->SSL_CTX_set_num_tickets(trial->peer_ctx, 0) == 1 && /* data is next to Finished */
-        context_create(&trial->contexts[TLS_SERVER], lib, &profiles[TLS_SERVER], NULL, ring, log) ==
-            0 &&
-        context_create(&trial->contexts[TLS_CLIENT], lib, &profiles[TLS_CLIENT], NULL, NULL, log) ==
-            0)
-        failed = context_add_pair(&trial->contexts[TLS_SERVER], &certificate, key);
-    EVP_PKEY_free(key);
-    X509_free(certificate.leaf);
-    sk_X509_free(certificate.chain);
-    return failed;
+    return make_pair(&trial->pair) == 0 && trial->peer_ctx != NULL &&
+                   lib->SSL_CTX_use_certificate(trial->peer_ctx, trial->pair.leaf) == 1 &&
+                   lib->SSL_CTX_use_PrivateKey(trial->peer_ctx, trial->pair.key) == 1 &&
+                   /* data is next to Finished */
+                   lib->SSL_CTX_set_num_tickets(trial->peer_ctx, 0) == 1 &&
+                   context_create(&trial->contexts[TLS_SERVER], lib, &profiles[TLS_SERVER], NULL,
+                       ring, log) == 0 &&
+                   context_create(&trial->contexts[TLS_CLIENT], lib, &profiles[TLS_CLIENT], NULL,
+                       NULL, log) == 0
+               ? NULL
+               : "no memory";
 }
 
 static const char *try_roles(struct trial *trial)
@@ -202,6 +204,7 @@ int self_test_run(struct handshakes *handshakes, const struct ticket_ring *ring,
     if (failed != NULL)
         log_write(log, LEVEL_EMERG, 0, "%s does not give the secrets of sessions: %s",
             OpenSSL_version(OPENSSL_VERSION), failed);
+    pair_free(&trial.pair);
     context_destroy(&trial.contexts[TLS_SERVER]);
     context_destroy(&trial.contexts[TLS_CLIENT]);
     handshakes->lib->SSL_CTX_free(trial.peer_ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The identity of a context among sessions: see session_context.h. */
+/* The identity of a profile among sessions: see session_context.h. */
 #include "keeper/session_context.h"
 
 #include <assert.h>
@@ -30,8 +30,7 @@ static void hash_number(struct session_context *identity, uint64_t number)
     session_context_add(identity, &number, sizeof(number));
 }
 
-void session_context_begin(struct session_context *identity, const struct tls_profile *profile,
-    const struct pem_files *files)
+void session_context_begin(struct session_context *identity, const struct tls_profile *profile)
 {
     identity->digest = EVP_MD_CTX_new();
     if (identity->digest != NULL && EVP_DigestInit_ex(identity->digest, EVP_sha256(), NULL) != 1) {
@@ -53,24 +52,34 @@ void session_context_begin(struct session_context *identity, const struct tls_pr
         hash_text(identity, profile->commands[i].name);
         hash_text(identity, profile->commands[i].value);
     }
-    hash_number(identity, profile->pair_n);
-    for (unsigned i = 0; i < profile->pair_n; i++)
-        hash_text(identity, files->profiles->files[profile->pairs[i].certificate].path);
 }
 
-int session_context_set(struct session_context *identity, const struct libssl *lib, SSL_CTX *ctx,
-    uint8_t hash[SSL_MAX_SID_CTX_LENGTH], struct log *log)
+int session_context_end(
+    struct session_context *identity, uint8_t hash[SESSION_CONTEXT], struct log *log)
 {
     unsigned n = 0;
-    bool set;
+    bool set = identity->digest != NULL && EVP_DigestFinal_ex(identity->digest, hash, &n) == 1;
 
-    _Static_assert(SSL_MAX_SID_CTX_LENGTH == 32, "the size of SHA-256");
-    set = identity->digest != NULL && EVP_DigestFinal_ex(identity->digest, hash, &n) == 1 &&
-          lib->SSL_CTX_set_session_id_context(ctx, hash, n) == 1;
-    assert(!set || n == SSL_MAX_SID_CTX_LENGTH);
+    _Static_assert(SESSION_CONTEXT == SSL_MAX_SID_CTX_LENGTH, "the size of SHA-256");
+    assert(!set || n == SESSION_CONTEXT);
     EVP_MD_CTX_free(identity->digest);
     identity->digest = NULL;
     if (!set)
         log_write(log, LEVEL_EMERG, 0, "the identity of sessions cannot be computed");
     return set ? 0 : -1;
+}
+
+int session_context_compute(uint8_t hash[SESSION_CONTEXT], EVP_MD_CTX *digest,
+    const uint8_t settings[SESSION_CONTEXT], const struct tls_profile *profile,
+    const struct tls_file *files)
+{
+    bool set = EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1 &&
+               EVP_DigestUpdate(digest, settings, SESSION_CONTEXT) == 1;
+
+    for (unsigned i = 0; set && i < profile->pair_n; i++) {
+        const char *path = files[profile->pairs[i].certificate].path;
+
+        set = EVP_DigestUpdate(digest, path, strlen(path) + 1) == 1;
+    }
+    return set && EVP_DigestFinal_ex(digest, hash, NULL) == 1 ? 0 : -1;
 }

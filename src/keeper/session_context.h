@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The identity of a context among sessions: a session is resumed only under the identity that was
+/* The identity of a profile among sessions: a session is resumed only under the identity that was
  * in force at its begin.
  *
  * Responsible for an identity that is equal in all keepers, generations and binaries, while the
@@ -13,15 +13,21 @@
 
 #include <openssl/evp.h>
 
+#define SESSION_CONTEXT 32
+
 struct session_context {
     EVP_MD_CTX *digest; /* NULL: an addition has failed */
 };
 
 /* Begins with the settings of a profile. */
-void session_context_begin(struct session_context *identity, const struct tls_profile *profile,
-    const struct pem_files *files);
+void session_context_begin(struct session_context *identity, const struct tls_profile *profile);
 /* Adds the bytes of a file. */
 void session_context_add(struct session_context *identity, const void *p, size_t n);
-/* Sets the identity of the context, copies it, and ends; -1 after an emerg line. */
-int session_context_set(struct session_context *identity, const struct libssl *lib, SSL_CTX *ctx,
-    uint8_t hash[SSL_MAX_SID_CTX_LENGTH], struct log *log);
+/* Ends with the identity of the settings; -1 after an emerg line. */
+int session_context_end(
+    struct session_context *identity, uint8_t hash[SESSION_CONTEXT], struct log *log);
+/* Computes the identity of a profile, by its settings' and by the paths of its certificates, with a
+ * digest of the caller's for each time; -1 with OpenSSL's errors. */
+int session_context_compute(uint8_t hash[SESSION_CONTEXT], EVP_MD_CTX *digest,
+    const uint8_t settings[SESSION_CONTEXT], const struct tls_profile *profile,
+    const struct tls_file *files);

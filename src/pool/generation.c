@@ -6,6 +6,7 @@
 #include "pool/generation.h"
 
 #include "configuration/configuration.h"
+#include "os/descriptor.h"
 #include "os/memory.h"
 #include "pool/keepers.h"
 #include "pool/worker.h"
@@ -202,6 +203,7 @@ void generation_destroy(struct generation *generation)
     timers_disarm(pool->timers, &generation->watch);
     timers_disarm(pool->timers, &generation->calm);
     pool_keepers_unwatch(generation);
+    descriptor_close(generation->pairs);
     TAILQ_REMOVE(&pool->generations, generation, link);
     configuration_discard(&generation->cycle, pool->log);
     /* at once: the next open may reuse a number that a library has just closed */

@@ -130,6 +130,7 @@ struct generation {
     struct timer watch;          /* when the watchdog looks again */
     struct timer calm;           /* when `crashing` may be over */
     struct tls_file_watch files; /* for keepers; closed without any */
+    int pairs;                   /* memory that keepers alone map (keeper/pair_store.h), or -1 */
     int64_t since_ms;            /* start, since the epoch */
     unsigned mutex_damage;       /* reports of a damaged accept mutex */
     bool without_mutex;          /* goes on without the accept mutex */

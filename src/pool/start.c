@@ -11,6 +11,7 @@
 #include "configuration/configuration.h"
 #include "configuration/listeners.h"
 #include "keeper/keeper.h"
+#include "keeper/pair_store.h"
 #include "keeper/ticket_memory.h"
 #include "os/descriptor.h"
 #include "pool/generation.h"
@@ -58,6 +59,19 @@ static int enter_tickets(const struct pool *pool, struct heritage *heritage)
     return -1;
 }
 
+/* Maps the pairs of the keeper's generation, and, for the keeper that writes them, those of the
+ * generation before. Without either a keeper reads files itself. */
+static void enter_pairs(const struct generation *own, struct heritage *heritage)
+{
+    const struct pool *pool = own->pool;
+    const struct generation *former = pool->serving != own ? pool->serving : NULL;
+
+    if (own->pairs != -1 && pair_memory_map(&heritage->pairs, own->pairs) == -1)
+        log_write(pool->log, LEVEL_ALERT, errno, "certificates cannot be shared: mmap() failed");
+    if (former != NULL && former->pairs != -1 && heritage->index == own->serve_n)
+        pair_memory_map(&heritage->former_pairs, former->pairs);
+}
+
 /* Maps the shared memory with the worker's permissions; -1 after an emerg line. */
 static int enter_memory(struct pool *pool, struct generation *own, struct heritage *heritage)
 {
@@ -74,6 +88,7 @@ static int enter_memory(struct pool *pool, struct generation *own, struct herita
         return zones_enter_helper(&own->cycle->zones, pool->log);
     if (failed == NULL && heritage->task == TASK_KEEP) {
         zones_forget(&own->cycle->zones);
+        enter_pairs(own, heritage);
         return enter_tickets(pool, heritage);
     }
     if (failed == NULL)
@@ -274,6 +289,9 @@ static struct generation *create_generation(
     generation->worker_n = n;
     generation->serve_n = serve_n;
     generation->keeper_n = keeper_n;
+    generation->pairs = keeper_n > 0 ? pair_memory_create(cycle->tls.pair_n) : -1;
+    if (keeper_n > 0 && generation->pairs == -1)
+        log_write(pool->log, LEVEL_ALERT, errno, "certificates cannot be shared by keepers");
     for (unsigned i = 0; i < n; i++) {
         generation->workers[i] = (struct pool_worker) {
             .generation = generation,

@@ -58,7 +58,9 @@ struct heritage {
     void (*random)(struct worker *worker, void *p, size_t n);
     /* takes the mistakes of checked protocols; NULL: the log does, and the worker aborts */
     void (*mistake)(struct worker *worker, const char *text);
-    void *tickets;                  /* a keeper's memory for the keys of tickets; NULL: its own */
+    void *tickets; /* a keeper's memory for the keys of tickets; NULL: its own */
+    /* keepers' memory for pairs, and the first keeper's of the generation before, if any */
+    struct tls_memory pairs, former_pairs;
     struct descriptors descriptors; /* the worker's descriptors, beside the standard ones */
 };
 

@@ -69,6 +69,7 @@ enum tls_step {
     TLS_MORE,   /* more of the peer's bytes are needed */
     TLS_DONE,   /* reply->session is filled in */
     TLS_FAILED, /* reply->text says why; what is in `out` (an alert) is still to be sent */
+    TLS_LATER,  /* nothing was used: a file is awaited, and the same bytes are given again */
 };
 
 /* The outcome of feed(), which sets every field but the caller's memory. */
@@ -93,11 +94,28 @@ struct tls_reply {
 #define TLS_TICKETS_SIZE (4096 + 512 * 8192)
 #define TLS_TICKETS_LAYOUT 2
 
+/* Pairs that are tried at a start, whose mistakes a reload is refused for; the rest are tried when
+ * the start is over. */
+#define TLS_PAIRS_TRIED 64
+
+/* Memory that engines share; NULL: none. */
+struct tls_memory {
+    void *p;
+    size_t size;
+};
+
 /* How an engine gets the files of the configuration, and the keys of tickets. */
 struct tls_files {
     /* Returns a descriptor of file `index`, for reading, which the caller closes; -1 with errno.
      * NULL: no file is opened, for the engine without cryptography alone. */
     int (*open)(struct tls_files *files, uint32_t index);
+    /* Asks for a descriptor that opened() is given later, of one file at a time; NULL: open() never
+     * waits for another process. */
+    void (*want)(struct tls_files *files, uint32_t index);
+    /* so many pairs are tried by create(), which fails for a bad one, unless there is want() */
+    unsigned tried;
+    /* records of pairs (keeper/pair_store.h), and those of the generation before */
+    struct tls_memory pairs, former_pairs;
     const struct tls_profiles *profiles;
     void *tickets; /* TLS_TICKETS_SIZE bytes, shared by all engines, zero at first; NULL: none */
     /* the engine of another process logs what is the same for all engines of the files: swapped and
@@ -110,22 +128,27 @@ struct tls_handshake;
 
 struct tls_engine_ops {
     const char *name;
-    /* Loads the library, reads what the profiles need; NULL after an emerg line of each mistake.
-     * The files outlive the engine. */
+    /* Loads the library, reads what the profiles need, but pairs beyond files->tried; NULL after an
+     * emerg line of each mistake. Files and log outlive the engine. */
     struct tls_engine *(*create)(struct tls_files *files, struct log *log);
     void (*destroy)(struct tls_engine *engine);
-    /* Reads the files that have changed since they were read last. The next handshakes of a profile
-     * are with the changed files, if all of the profile are good; else an error line tells, and the
-     * profile goes on with what it has until a file of it changes again. Handshakes under way are
-     * not touched. A notice line tells of each replaced file. */
+    /* Reads the files that have changed since they were read last, and with want() begins to look
+     * at the files of all pairs. The next handshakes of a profile are with the changed files, if
+     * all of its settings, or both of a pair, are good; else an error line tells, and the profile
+     * goes on with what it has until a file of it changes again. Handshakes under way are not
+     * touched. A notice line tells of each replaced file. */
     void (*refresh)(struct tls_engine *engine, struct log *log);
+    /* Gives the engine the file that it has asked for by want(): a descriptor, the engine's, or -1
+     * and an error. NULL: the engine does not ask. */
+    void (*opened)(struct tls_engine *engine, int fd, int error);
     /* Logs a line about each certificate that has expired, or will within TLS_EXPIRY_DAYS. create()
      * and refresh() log the same of what they read, unless the files are quiet. */
     void (*remind)(struct tls_engine *engine, struct log *log);
     /* Begins a handshake; NULL without memory. An impossible start fails in the first feed(). */
     struct tls_handshake *(*begin)(struct tls_engine *engine, const struct tls_start *start);
     /* Gives bytes of the peer to a handshake, as many as have come (none, at a client's begin).
-     * TLS_MORE has used all bytes. Not called after TLS_DONE or TLS_FAILED. */
+     * TLS_MORE has used all bytes; TLS_LATER is for files with want() alone. Not called after
+     * TLS_DONE or TLS_FAILED. */
     enum tls_step (*feed)(struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply);
     /* After a TLS_DONE with `awaits_tickets`: takes a whole record as it came, in which the server
      * has sent a ticket. Such records are given in order, as long as no other record of the server

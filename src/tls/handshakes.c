@@ -13,6 +13,9 @@ struct handshake_place {
     uint32_t number;
     uint32_t taken; /* bytes of the peer */
     bool awaits;    /* is done, and takes tickets */
+    /* the latest bytes, while the engine waits for a file; NULL: the peer is waited for */
+    uint8_t *held;
+    uint32_t held_n;
 };
 
 struct tls_handshakes {
@@ -42,6 +45,7 @@ static void end_place(struct tls_handshakes *handshakes, struct handshake_place 
 {
     assert(place->handshake != NULL && handshakes->n > 0);
     handshakes->ops->end(place->handshake);
+    free(place->held);
     *place = (struct handshake_place) { .handshake = NULL };
     handshakes->n--;
 }
@@ -87,7 +91,33 @@ static enum tls_step fail_handshake(struct tls_reply *reply, const char *text)
 }
 
 /* Gives the bytes to the engine, and checks the step that the engine has come to. */
-static enum tls_step feed_engine(struct tls_handshakes *handshakes, struct handshake_place *place,
+static enum tls_step feed_engine(struct tls_handshakes *handshakes,
+    const struct handshake_place *place, fb_bytes in, struct tls_reply *reply)
+{
+    enum tls_step step = handshakes->ops->feed(place->handshake, in, reply);
+
+    assert(step <= TLS_LATER);
+    assert(step == TLS_LATER || (reply->used <= in.n && reply->out_n <= reply->out_most));
+    assert(reply->peer_n <= TLS_PEER_MOST && reply->facts_n <= TLS_FACTS_MOST);
+    assert(step != TLS_MORE || reply->used == in.n);
+    assert(reply->session.awaits_tickets <= (handshakes->ops->ticket != NULL));
+    return step;
+}
+
+/* Keeps the bytes of a handshake that waits for a file. */
+static enum tls_step hold_bytes(struct handshake_place *place, fb_bytes in, struct tls_reply *reply)
+{
+    place->held = malloc(in.n + 1);
+    if (place->held == NULL)
+        return fail_handshake(reply, "no memory for a handshake");
+    if (in.n > 0)
+        memcpy(place->held, in.p, in.n);
+    place->held_n = (uint32_t)in.n;
+    return TLS_LATER;
+}
+
+/* Gives new bytes to the handshake of a place. */
+static enum tls_step feed_place(struct tls_handshakes *handshakes, struct handshake_place *place,
     fb_bytes in, struct tls_reply *reply)
 {
     enum tls_step step;
@@ -97,13 +127,17 @@ static enum tls_step feed_engine(struct tls_handshakes *handshakes, struct hands
     if (in.n > TLS_HANDSHAKE_MOST - place->taken)
         return fail_handshake(reply, "the handshake is too long");
     place->taken += (uint32_t)in.n;
-    step = handshakes->ops->feed(place->handshake, in, reply);
-    assert(step <= TLS_FAILED);
-    assert(reply->used <= in.n && reply->out_n <= reply->out_most);
-    assert(reply->peer_n <= TLS_PEER_MOST && reply->facts_n <= TLS_FACTS_MOST);
-    assert(step != TLS_MORE || reply->used == in.n);
-    assert(reply->session.awaits_tickets <= (handshakes->ops->ticket != NULL));
-    return step;
+    step = feed_engine(handshakes, place, in, reply);
+    return step == TLS_LATER ? hold_bytes(place, in, reply) : step;
+}
+
+/* Ends the handshake of a place after its last reply, unless tickets are awaited. */
+static void end_after(
+    struct tls_handshakes *handshakes, struct handshake_place *place, enum tls_step step)
+{
+    place->awaits = step == TLS_DONE && handshakes->reply.session.awaits_tickets != 0;
+    if (step != TLS_MORE && step != TLS_LATER && place->handshake != NULL && !place->awaits)
+        end_place(handshakes, place);
 }
 
 int tls_handshakes_feed(struct tls_handshakes *handshakes, const struct tls_request *request,
@@ -120,15 +154,37 @@ int tls_handshakes_feed(struct tls_handshakes *handshakes, const struct tls_requ
         place->number = request->number;
         handshakes->n += place->handshake != NULL;
     } else if (request->kind != TLS_FEED || place->handshake == NULL || place->awaits ||
-               place->number != request->number) {
+               place->held != NULL || place->number != request->number) {
         return -1;
     }
-    *step = feed_engine(handshakes, place, request->in, &handshakes->reply);
+    *step = feed_place(handshakes, place, request->in, &handshakes->reply);
     *reply = &handshakes->reply;
-    place->awaits = *step == TLS_DONE && handshakes->reply.session.awaits_tickets != 0;
-    if (*step != TLS_MORE && place->handshake != NULL && !place->awaits)
-        end_place(handshakes, place);
+    end_after(handshakes, place, *step);
     return 0;
+}
+
+bool tls_handshakes_resume(struct tls_handshakes *handshakes, unsigned *from, uint32_t *number,
+    enum tls_step *step, struct tls_reply **reply)
+{
+    for (; *from < TLS_HANDSHAKES_MOST && handshakes->n > 0; (*from)++) {
+        struct handshake_place *place = &handshakes->places[*from];
+        const fb_bytes in = { .p = place->held, .n = place->held_n };
+
+        if (place->held == NULL)
+            continue;
+        clear_reply(handshakes);
+        *number = place->number;
+        *step = feed_engine(handshakes, place, in, &handshakes->reply);
+        *reply = &handshakes->reply;
+        if (*step == TLS_LATER)
+            continue;
+        free(place->held);
+        place->held = NULL;
+        end_after(handshakes, place, *step);
+        (*from)++;
+        return true;
+    }
+    return false;
 }
 
 int tls_handshakes_ticket(struct tls_handshakes *handshakes, const struct tls_request *request)

@@ -20,10 +20,14 @@ void tls_handshakes_destroy(struct tls_handshakes *handshakes);
 void tls_handshakes_end_all(struct tls_handshakes *handshakes);
 /* How many are under way. */
 unsigned tls_handshakes_count(const struct tls_handshakes *handshakes);
-/* Carries out TLS_BEGIN or TLS_FEED. The reply is lent until the next call; -1: a request that no
- * worker makes. `profile_n`: the number of profiles. */
+/* Carries out TLS_BEGIN or TLS_FEED. The reply is lent until the next call, and there is none yet
+ * for TLS_LATER; -1: a request that no worker makes. `profile_n`: the number of profiles. */
 int tls_handshakes_feed(struct tls_handshakes *handshakes, const struct tls_request *request,
     unsigned profile_n, enum tls_step *step, struct tls_reply **reply);
+/* Goes on with a handshake that waited for a file, from place *from on, which is set for the next
+ * call; returns false when no further one has a reply. */
+bool tls_handshakes_resume(struct tls_handshakes *handshakes, unsigned *from, uint32_t *number,
+    enum tls_step *step, struct tls_reply **reply);
 /* Carries out TLS_TICKET; the handshake may have ended. -1: a request that no worker makes. */
 int tls_handshakes_ticket(struct tls_handshakes *handshakes, const struct tls_request *request);
 /* Carries out TLS_CANCEL; the handshake may have ended. */

@@ -18,6 +18,7 @@ struct tls_file {
 /* A certificate with its key. */
 struct tls_pair {
     uint32_t certificate, key; /* indexes of files */
+    uint32_t number;           /* below the profiles' pair_n; only equal pairs may share a number */
 };
 
 /* A name and value of ssl_conf_command. */
@@ -79,4 +80,5 @@ struct tls_profiles {
     unsigned n;
     struct tls_file *files;
     unsigned file_n;
+    unsigned pair_n; /* different pairs of all profiles */
 };

@@ -46,7 +46,7 @@ static int open_file(struct tls_files *files, uint32_t index)
 void talk_open(struct talk_server *server)
 {
     *server = (struct talk_server){
-        .ops = { .open = open_file, .profiles = &server->profiles },
+        .ops = { .open = open_file, .profiles = &server->profiles, .tried = UINT_MAX },
         .profiles = { .list = &server->profile, .n = 1, .files = server->files },
         .profile = {
             .at = "test.conf:1",
@@ -80,6 +80,7 @@ void talk_pair(struct talk_server *server, const char *certificate, const char *
     server->pairs[server->profile.pair_n++] = (struct tls_pair) {
         .certificate = talk_file(server, certificate),
         .key = talk_file(server, key),
+        .number = server->profiles.pair_n++,
     };
 }
 

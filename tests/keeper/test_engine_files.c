@@ -89,7 +89,7 @@ START_TEST(a_key_has_to_be_the_certificates)
 
     certificates_write_key("other.key", other.key, NULL);
     snprintf(after, sizeof(after),
-        " of \"%s/ec.pem\": SSL_CTX_use_PrivateKey() failed (SSL: error:05800074:x509 certificate "
+        " of \"%s/ec.pem\": SSL_use_PrivateKey() failed (SSL: error:05800074:x509 certificate "
         "routines::key values mismatch) in test.conf:2",
         directory);
     one_line(pair_mistake(&server, "ec.pem", "other.key"), "cannot load certificate key",

@@ -100,7 +100,7 @@ static void start(int sandbox)
     cycle.core.logs = log_.targets;
     cycle.core.log_n = log_.target_n;
     cycle.events.mechanism = mechanism_find("poll");
-    cycle.tls = (struct tls_profiles) { list, 1, file_list, 1 };
+    cycle.tls = (struct tls_profiles) { list, 1, file_list, 1, 0 };
     ck_assert_int_eq(channel_open(ends), 0);
     ck_assert_int_eq(
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, links), 0);

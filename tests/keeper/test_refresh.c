@@ -131,7 +131,7 @@ START_TEST(half_a_pair_is_refused_until_the_other_half_comes)
             certificates_write("it.pem", second.certificate, NULL);
         text = refresh(&server);
         one_line(text, "t: [error] cannot load certificate key \"", "it.key\" of \"");
-        ck_assert_ptr_nonnull(strstr(text, "it.pem\": SSL_CTX_use_PrivateKey() failed (SSL: "));
+        ck_assert_ptr_nonnull(strstr(text, "it.pem\": SSL_use_PrivateKey() failed (SSL: "));
         ck_assert_ptr_nonnull(strstr(text, ") in test.conf:2; what was loaded before is used\n"));
         ck_assert(serves(&server, &first));
         ck_assert_str_eq(refresh(&server), ""); /* told once */
@@ -275,7 +275,8 @@ START_TEST(profiles_change_alone)
     write_pair(&first);
     talk_open(&server);
     talk_pair(&server, "it.pem", "it.key");
-    other = (struct tls_pair) { talk_file(&server, "ec.pem"), talk_file(&server, "ec.key") };
+    other = (struct tls_pair) { talk_file(&server, "ec.pem"), talk_file(&server, "ec.key"),
+        server.profiles.pair_n++ };
     profiles[0] = profiles[1] = profiles[2] = server.profile;
     profiles[1].index = 1;
     profiles[1].pairs = &other;

@@ -123,7 +123,7 @@ START_TEST(files_of_verification)
 
     ck_assert_int_eq(profile->verify, TLS_VERIFY_OPTIONAL);
     ck_assert_uint_eq(profile->verify_depth, 3);
-    check_file_is(profile->client_ca, "/ca.pem", "/main:2");
+    check_file_is(profile->client_ca, "/ca.pem", "/main:3"); /* of the password file */
     ck_assert_str_eq(loading.cycle->tls.files[profile->trusted].path, "/etc/t.pem");
     check_file_is(profile->crl, "/crl.pem", "/main:2");
     check_file_is(profile->dhparam, "/dh.pem", "/main:2");
@@ -161,6 +161,28 @@ START_TEST(several_pairs)
     ck_assert_uint_eq(profile->pairs[2].certificate, profile->pairs[0].certificate);
     check_file_is(profile->pairs[2].key, "/c.key", "/main:3");
     ck_assert_uint_eq(loading.cycle->tls.file_n, 5);
+    ck_assert_uint_eq(loading.cycle->tls.pair_n, 3);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_uint_eq(profile->pairs[i].number, i);
+}
+END_TEST
+
+START_TEST(equal_pairs_have_one_number)
+{
+    const struct tls_profile *list;
+
+    accept_text(&loading,
+        BEGIN PAIR "server { listen 1 ssl; ssl_alpn a; } server { listen 2 ssl; ssl_alpn b; }"
+                   "server { listen 3 ssl; ssl_certificate_key b.key; ssl_certificate b.pem; }"
+                   "server { listen 4 ssl; ssl_password_file x; } }",
+        "");
+    list = loading.cycle->tls.list;
+    ck_assert_uint_eq(loading.cycle->tls.n, 4);
+    ck_assert_uint_eq(loading.cycle->tls.pair_n, 3);
+    ck_assert_uint_eq(list[0].pairs[0].number, list[1].pairs[0].number);
+    ck_assert_uint_ne(list[0].pairs[0].number, list[2].pairs[0].number);
+    ck_assert_uint_ne(list[0].pairs[0].number, list[3].pairs[0].number);
+    ck_assert_uint_ne(list[2].pairs[0].number, list[3].pairs[0].number);
 }
 END_TEST
 
@@ -420,6 +442,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, files_lie_beside_the_configuration);
     tcase_add_test(tcase, protocols_of_alpn_are_in_wire_format);
     tcase_add_test(tcase, several_pairs);
+    tcase_add_test(tcase, equal_pairs_have_one_number);
     tcase_add_test(tcase, keys_of_tickets);
     tcase_add_test(tcase, responses_of_ocsp);
     tcase_add_test(tcase, servers_inherit);

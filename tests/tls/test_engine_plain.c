@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-static struct tls_pair pairs[] = { { 0, 1 } };
+static struct tls_pair pairs[] = { { .certificate = 0, .key = 1 } };
 static struct tls_profile list[] = {
     { .at = "a:1", .trusted = TLS_NO_FILE, .sends_name = true },
     { .at = "a:2", .alpn = (const uint8_t *)"\2h2\4echo", .alpn_n = 8 },
@@ -22,7 +22,9 @@ static struct tls_profile list[] = {
 };
 static struct tls_file file_list[] = { { "/etc/a.eu.crt", "a:6" }, { "/a.key", "a:7" } };
 static const struct tls_profiles profiles = { .list = list, .n = 8, .files = file_list };
-static const struct tls_profiles with_files = { list, 8, file_list, 2 };
+static const struct tls_profiles with_files = {
+    .list = list, .n = 8, .files = file_list, .file_n = 2
+};
 
 /* A handshake's end. */
 struct side {

@@ -163,10 +163,7 @@ static struct tls_pair *make_client_pair(
     struct tls_pair *pair = apply_alloc(apply, sizeof(*pair));
 
     if (pair != NULL)
-        *pair = (struct tls_pair) {
-            .certificate = ssl_file_index(apply, values->certificate),
-            .key = ssl_file_index(apply, values->key),
-        };
+        ssl_fill_pair(apply, pair, values->certificate, values->key, values->passwords);
     return pair;
 }
 

@@ -10,6 +10,10 @@ struct ssl_file {
     RB_ENTRY(ssl_file) node;
     const char *path;
     uint32_t index;
+    /* the first pair of a certificate, and the file of passwords of its key */
+    struct tls_pair pair;
+    uint32_t passwords;
+    bool is_paired;
 };
 
 static int compare_files(const struct ssl_file *a, const struct ssl_file *b)
@@ -42,21 +46,48 @@ static bool append_file(struct apply *apply, const struct conf_word *word, struc
     return true;
 }
 
-uint32_t ssl_file_index(struct apply *apply, const struct conf_word *word)
+/* Returns a file, which becomes an entry at its first use; NULL after a report. */
+static struct ssl_file *find_file(struct apply *apply, const struct conf_word *word)
 {
     struct ssl_conf *conf = feature_conf(apply, FEATURE_SSL);
-    struct ssl_file *file, *known;
+    struct ssl_file wanted = { .path = apply_conf_path(apply, word->text) }, *file;
 
-    if (word == NULL || (file = apply_alloc(apply, sizeof(*file))) == NULL)
-        return TLS_NO_FILE;
-    file->path = apply_conf_path(apply, word->text);
-    if (file->path == NULL)
-        return TLS_NO_FILE;
-    known = RB_FIND(ssl_files, &conf->files, file);
-    if (known != NULL)
-        return known->index;
+    if (wanted.path == NULL)
+        return NULL;
+    file = RB_FIND(ssl_files, &conf->files, &wanted);
+    if (file != NULL || (file = apply_alloc(apply, sizeof(*file))) == NULL)
+        return file;
+    *file = wanted;
     if (!append_file(apply, word, file))
-        return TLS_NO_FILE;
+        return NULL;
     RB_INSERT(ssl_files, &conf->files, file);
-    return file->index;
+    return file;
+}
+
+uint32_t ssl_file_index(struct apply *apply, const struct conf_word *word)
+{
+    const struct ssl_file *file = word != NULL ? find_file(apply, word) : NULL;
+
+    return file != NULL ? file->index : TLS_NO_FILE;
+}
+
+void ssl_fill_pair(struct apply *apply, struct tls_pair *pair, const struct conf_word *certificate,
+    const struct conf_word *key, const struct conf_word *passwords)
+{
+    struct ssl_file *file = find_file(apply, certificate);
+    uint32_t words = ssl_file_index(apply, passwords);
+
+    if (file == NULL)
+        return;
+    *pair = (struct tls_pair) { .certificate = file->index, .key = ssl_file_index(apply, key) };
+    if (file->is_paired && file->pair.key == pair->key && file->passwords == words) {
+        pair->number = file->pair.number;
+        return;
+    }
+    pair->number = apply->cycle->tls.pair_n++;
+    if (file->is_paired)
+        return;
+    file->pair = *pair;
+    file->passwords = words;
+    file->is_paired = true;
 }

@@ -60,10 +60,8 @@ static struct tls_pair *make_pairs(struct apply *apply, const struct ssl_values 
     struct tls_pair *pairs = apply_alloc(apply, values->certificates.n * sizeof(*pairs));
 
     for (unsigned i = 0; pairs != NULL && i < values->certificates.n; i++)
-        pairs[i] = (struct tls_pair) {
-            .certificate = ssl_file_index(apply, values->certificates.list[i]),
-            .key = ssl_file_index(apply, values->keys.list[i]),
-        };
+        ssl_fill_pair(apply, &pairs[i], values->certificates.list[i], values->keys.list[i],
+            values->passwords);
     return pairs;
 }
 

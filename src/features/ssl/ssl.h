@@ -96,6 +96,9 @@ const char *ssl_place(struct apply *apply, const struct conf_word *word);
 /* files.c: Returns the index of a file, which becomes an entry at its first use; TLS_NO_FILE where
  * the word is NULL, and after a report. */
 uint32_t ssl_file_index(struct apply *apply, const struct conf_word *word);
+/* files.c: Fills a pair in; a certificate that many servers have with one key is one pair. */
+void ssl_fill_pair(struct apply *apply, struct tls_pair *pair, const struct conf_word *certificate,
+    const struct conf_word *key, const struct conf_word *passwords);
 /* clients.c: Makes the profiles of connections to servers, in the room that is left. */
 void ssl_make_clients(struct apply *apply);
 /* profiles.c: Makes all profiles. */
