@@ -57,7 +57,7 @@ static bool open_certificates(const struct config_check *check, const struct tls
     return all;
 }
 
-/* Has the engine of TLS try certificates and keys: all of them for -t, and for a start the first.
+/* The engine of TLS tries certificates and keys: all of them for -t, and for a start the first.
  * False after a line of each mistake. */
 static bool check_certificates(const struct config_check *check, const struct cycle *cycle)
 {

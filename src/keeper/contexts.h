@@ -10,7 +10,7 @@
 
 /* A file of contexts. */
 struct contexts_file {
-    uint8_t digest[PEM_DIGEST]; /* of its bytes in a context; zero: none yet */
+    uint8_t digest[PEM_DIGEST]; /* SHA-256 of the bytes in a context; zero: none yet */
     bool looked, changed;       /* by the current refresh */
 };
 
@@ -18,7 +18,7 @@ struct contexts {
     const struct libssl *lib;
     const struct ticket_ring *ring;
     struct pem_files files;
-    struct contexts_file *of_files; /* as many as there are files */
+    struct contexts_file *of_files; /* for each file */
     struct context *list;           /* of different settings */
     unsigned n;
     uint32_t *of_profiles; /* the index in the list of each profile's */

@@ -22,8 +22,8 @@ enum { PAIR_CERTIFICATE, PAIR_KEY, PAIR_PASSWORDS, PAIR_FILES };
 
 /* The begin of a record: what can be known of a pair without parsing. */
 struct pair_facts {
-    uint64_t identities[PAIR_FILES];             /* of the files that were read */
-    uint8_t digests[PAIR_PASSWORDS][PEM_DIGEST]; /* of the bytes of certificate and key */
+    uint64_t identities[PAIR_FILES];             /* the files as they were read */
+    uint8_t digests[PAIR_PASSWORDS][PEM_DIGEST]; /* SHA-256 of certificate and key */
     int64_t expiry;                              /* seconds since the epoch, as expiry_of() */
     int64_t swapped;                             /* when the pair replaced another; 0: never */
     uint32_t certificate, key;                   /* bytes in the record, before the chain */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PAIR_REFUSED 1 /* of the states: there is a failure */
+#define PAIR_REFUSED 1 /* in a state: there is a failure */
 
 static const char *const file_words[PAIR_FILES] = {
     [PAIR_CERTIFICATE] = "certificate",
@@ -22,7 +22,7 @@ static const char *const file_words[PAIR_FILES] = {
     [PAIR_PASSWORDS] = "passwords",
 };
 
-/* What has been read of a pair. */
+/* A pair that is read. */
 struct reading {
     struct pem_file pems[PAIR_FILES];
     struct pair pair;
@@ -32,7 +32,7 @@ struct reading {
 };
 
 /* Returns the index of a file of the pair under way; TLS_NO_FILE: there is none to be opened. */
-static uint32_t load_file(const struct pair_load *load, unsigned i)
+static uint32_t load_index(const struct pair_load *load, unsigned i)
 {
     const struct tls_pair *of = load->place.of;
 
@@ -107,7 +107,7 @@ static bool read_file(struct pairs *pairs, struct reading *reading, unsigned i)
     struct pem_file *pem = &reading->pems[i];
     const char *failed = "open()";
 
-    pem->index = i == PAIR_KEY ? load->place.of->key : load_file(load, i);
+    pem->index = i == PAIR_KEY ? load->place.of->key : load_index(load, i);
     if (load->fds[i] != -1)
         failed = pem_file_read(pem, load->fds[i]);
     else
@@ -118,7 +118,7 @@ static bool read_file(struct pairs *pairs, struct reading *reading, unsigned i)
 }
 
 /* Reads the key, by the passwords of a file, or where the certificate is; false after a mistake. */
-static bool read_key(struct pairs *pairs, struct reading *reading)
+static bool read_pair_key(struct pairs *pairs, struct reading *reading)
 {
     struct pem_file *pem = &reading->pems[PAIR_KEY];
     const char *passwords = "", *failed;
@@ -128,7 +128,7 @@ static bool read_key(struct pairs *pairs, struct reading *reading)
             return false;
         passwords = reading->pems[PAIR_PASSWORDS].p;
     }
-    if (load_file(&pairs->load, PAIR_KEY) == TLS_NO_FILE) {
+    if (load_index(&pairs->load, PAIR_KEY) == TLS_NO_FILE) {
         pem = &reading->pems[PAIR_CERTIFICATE];
         (void)BIO_reset(pem->bio);
         pem->what = file_words[PAIR_KEY];
@@ -160,7 +160,7 @@ static bool read_pair(struct pairs *pairs, struct reading *reading)
     failed = pair_read_certificate(&reading->pair, certificate->bio);
     if (failed != NULL)
         explain_mistake(reading, PAIR_CERTIFICATE, 0, failed);
-    if (failed != NULL || !read_key(pairs, reading))
+    if (failed != NULL || !read_pair_key(pairs, reading))
         return false;
     failed = pairs->take(pairs->host, place->profile, &reading->pair, &of_key);
     if (failed == NULL)
@@ -221,7 +221,7 @@ static bool are_files_known(struct pairs *pairs, struct reading *reading)
     bool same = known != NULL && (failure != NULL || !load->asked);
 
     for (unsigned i = 0; i < PAIR_FILES; i++) {
-        bool is_file = load_file(load, i) != TLS_NO_FILE;
+        bool is_file = load_index(load, i) != TLS_NO_FILE;
 
         if (is_file)
             identities[i] =
@@ -262,7 +262,7 @@ static bool go_on_loading(struct pairs *pairs)
     struct tls_files *files = pairs->files;
 
     for (; load->next < PAIR_FILES; load->next++) {
-        uint32_t file = load_file(load, load->next);
+        uint32_t file = load_index(load, load->next);
 
         if (file == TLS_NO_FILE)
             continue;

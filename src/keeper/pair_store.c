@@ -30,7 +30,7 @@ struct store_head {
 struct pair_slot {
     _Atomic uint32_t version; /* odd: is being written, or its writer was killed */
     _Atomic uint32_t n;       /* bytes of the record; 0: none */
-    _Atomic uint32_t place;   /* of the record, in units */
+    _Atomic uint32_t place;   /* the record's, in units */
     uint32_t room;            /* units */
     uint8_t name[PAIR_NAME];
 };
@@ -85,7 +85,7 @@ void pair_memory_release(struct tls_memory *memory)
     *memory = (struct tls_memory) { .p = NULL };
 }
 
-static struct store_head *head_of(const struct pair_store *store)
+static struct store_head *store_head_of(const struct pair_store *store)
 {
     return store->memory.p;
 }
@@ -171,7 +171,7 @@ uint8_t *pair_store_get(
 /* Finds a place for a record of so many bytes; false: there is none. */
 static bool give_room(struct pair_store *store, struct pair_slot *slot, size_t n)
 {
-    struct store_head *head = head_of(store);
+    struct store_head *head = store_head_of(store);
     size_t units = (n + n / 16) / PLACE_UNIT + 1, used = atomic_load(&head->used);
 
     if (n <= (size_t)slot->room * PLACE_UNIT)
@@ -188,7 +188,7 @@ static bool give_room(struct pair_store *store, struct pair_slot *slot, size_t n
 
 size_t pair_store_used(const struct pair_store *store)
 {
-    size_t used = atomic_load(&head_of(store)->used);
+    size_t used = atomic_load(&store_head_of(store)->used);
 
     return used > slots_end(store->pair_n) ? used : slots_end(store->pair_n);
 }
@@ -201,7 +201,7 @@ bool pair_store_put(
     size_t length = 0, at = 0;
     bool fits;
 
-    head_of(store)->pair_n = store->pair_n;
+    store_head_of(store)->pair_n = store->pair_n;
     for (unsigned i = 0; i < n; i++)
         length += pieces[i].iov_len;
     assert(length > 0);

@@ -34,7 +34,7 @@ void pair_memory_release(struct tls_memory *memory);
 
 /* Opens the store in memory that has room for the pairs' slots; -1: it has not. */
 int pair_store_open(struct pair_store *store, struct tls_memory memory, uint32_t pair_n);
-/* A number that is another after each change of the pair's record; 0: there never was one. */
+/* Returns a number that changes with the pair's record; 0: no record was ever put. */
 uint32_t pair_store_version(const struct pair_store *store, uint32_t number);
 /* Returns a copy of the pair's record for the caller to wipe and free, its bytes and version; NULL:
  * there is no record, or no memory. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the states: the walk that tries all, or a walk at once, was there. */
+/* Bits of a state: the walk that tries all, or a walk at once, was there. */
 #define PAIR_TRIED 2
 #define PAIR_VISITED 4
 

@@ -53,17 +53,17 @@ struct pairs {
     struct pair_store store;
     bool writes;     /* the store, for all its engines */
     bool starts;     /* mistakes fail the start */
-    uint8_t *states; /* of each number: bits of pairs.c and pair_load.c */
+    uint8_t *states; /* bits of pairs.c and pair_load.c, by number */
     struct pair_cache cache;
     LIST_HEAD(, pair_failure) failures;
     struct pair_load load;
     struct pair_place wanted; /* by a handshake, after the load under way */
-    struct pairs_walk walk;   /* that tries all pairs */
+    struct pairs_walk walk;   /* tries all pairs */
 };
 
 enum pairs_found {
     PAIRS_FOUND,
-    PAIRS_BAD,   /* its files are bad, and were not good before */
+    PAIRS_BAD,   /* files are bad, and were not good before */
     PAIRS_LATER, /* a file is awaited */
 };
 

@@ -69,7 +69,7 @@ enum tls_step {
     TLS_MORE,   /* more of the peer's bytes are needed */
     TLS_DONE,   /* reply->session is filled in */
     TLS_FAILED, /* reply->text says why; what is in `out` (an alert) is still to be sent */
-    TLS_LATER,  /* nothing was used: a file is awaited, and the same bytes are given again */
+    TLS_LATER,  /* a file is awaited: nothing was used, and the same bytes are given again */
 };
 
 /* The outcome of feed(), which sets every field but the caller's memory. */
@@ -112,7 +112,7 @@ struct tls_files {
     /* Asks for a descriptor that opened() is given later, of one file at a time; NULL: open() never
      * waits for another process. */
     void (*want)(struct tls_files *files, uint32_t index);
-    /* so many pairs are tried by create(), which fails for a bad one, unless there is want() */
+    /* pairs tried by create(), which fails for a bad one, unless there is want() */
     unsigned tried;
     /* records of pairs (keeper/pair_store.h), and those of the generation before */
     struct tls_memory pairs, former_pairs;

@@ -31,5 +31,6 @@ static int open_own_file(struct tls_files *files, uint32_t index)
 
 struct tls_files tls_files_own(const struct tls_profiles *profiles)
 {
-    return (struct tls_files) { .open = open_own_file, .profiles = profiles, .tried = TLS_PAIRS_TRIED };
+    return (
+        struct tls_files) { .open = open_own_file, .profiles = profiles, .tried = TLS_PAIRS_TRIED };
 }

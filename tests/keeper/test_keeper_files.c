@@ -173,6 +173,122 @@ START_TEST(changed_files_are_read_again)
 }
 END_TEST
 
+static unsigned later, opened_n;
+static int opened_error;
+
+/* Wants the file of the handshake, and goes on when the file has come. */
+static enum tls_step feed_later(
+    struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply)
+{
+    if (opened_n == 0 && later++ == 0)
+        keeper.files.want(&keeper.files, 1);
+    return opened_n == 0 ? TLS_LATER : tls_engine_plain.feed(handshake, in, reply);
+}
+
+static void take_opened(struct tls_engine *engine, int fd, int error)
+{
+    ck_assert_ptr_eq(engine, keeper.engine);
+    opened_n++;
+    opened_error = error;
+    ck_assert_int_eq(fd == -1, error != 0);
+    if (fd != -1)
+        close(fd);
+}
+
+static void refresh_by_file(struct tls_engine *engine, struct log *log)
+{
+    int fd;
+
+    (void)engine;
+    (void)log;
+    answer_file("/dev/null", 0); /* the handshake's file comes first */
+    answer_file("/dev/zero", 0);
+    fd = keeper.files.open(&keeper.files, 0);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+}
+
+static struct tls_engine_ops awaiting_ops(void)
+{
+    struct tls_engine_ops ops = tls_engine_plain;
+
+    later = opened_n = 0;
+    ops.feed = feed_later;
+    ops.opened = take_opened;
+    ops.refresh = refresh_by_file;
+    return ops;
+}
+
+/* Begins a keeper, two of whose handshakes wait for a file. */
+static void start_awaiting(const struct tls_engine_ops *ops)
+{
+    prepare(0);
+    ck_assert_int_eq(keeper_init(&keeper, &heritage, ops), 0);
+    expect_message(MESSAGE_READY, 0);
+    cycle.tls.file_n = 2;
+    connect_worker();
+    send_request(TLS_BEGIN, NUMBER(0), 0, "", 0);
+    send_request(TLS_BEGIN, NUMBER(1), 0, "", 0);
+    turn(2);
+    ck_assert_uint_ge(later, 2);
+    expect_message(MESSAGE_FILE_WANTED, 1);
+    expect_no_message();
+}
+
+START_TEST(handshakes_wait_for_a_file_and_nothing_else_does)
+{
+    const struct tls_engine_ops ops = awaiting_ops();
+    struct tls_part part;
+
+    start_awaiting(&ops);
+    send_request(TLS_CANCEL, NUMBER(0), 0, "", 0);
+    turn(1);
+    ck_assert_uint_eq(tls_handshakes_count(keeper.handshakes), 1);
+    answer_file(_i == 0 ? "/dev/null" : NULL, _i == 0 ? 0 : ENOENT);
+    turn(2);
+    ck_assert_uint_eq(opened_n, 1);
+    ck_assert_int_eq(opened_error, _i == 0 ? 0 : ENOENT);
+    ck_assert(receive_part(&part));
+    ck_assert_uint_eq(part.number, NUMBER(1));
+    ck_assert_int_eq(part.step, TLS_MORE);
+    ck_assert(!keeper.resumes);
+    stop();
+}
+END_TEST
+
+START_TEST(a_file_that_is_waited_for_comes_after_the_wanted_one)
+{
+    const struct tls_engine_ops ops = awaiting_ops();
+    struct tls_part part;
+
+    start_awaiting(&ops);
+    send_message(MESSAGE_FILES_CHANGED, 0, -1);
+    turn(2);
+    expect_message(MESSAGE_FILE_WANTED, 0);
+    ck_assert_uint_eq(opened_n, 1);
+    ck_assert(receive_part(&part));
+    ck_assert(receive_part(&part));
+    stop();
+}
+END_TEST
+
+START_TEST(without_a_master_a_wanted_file_is_an_error)
+{
+    const struct tls_engine_ops ops = awaiting_ops();
+    struct tls_part part;
+
+    start_awaiting(&ops);
+    close(master);
+    master = -1;
+    turn(2);
+    ck_assert_uint_eq(opened_n, 1);
+    ck_assert_int_eq(opened_error, EPIPE);
+    ck_assert(receive_part(&part));
+    ck_assert_ptr_nonnull(strstr(memory_log_take(&memory), "the master process has gone"));
+    stop();
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, files_come_from_the_master);
@@ -181,6 +297,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_start_ends_with_the_master);
     tcase_add_test(tcase, a_start_ends_by_a_signal);
     tcase_add_loop_test(tcase, changed_files_are_read_again, 0, 2);
+    tcase_add_loop_test(tcase, handshakes_wait_for_a_file_and_nothing_else_does, 0, 2);
+    tcase_add_test(tcase, a_file_that_is_waited_for_comes_after_the_wanted_one);
+    tcase_add_test(tcase, without_a_master_a_wanted_file_is_an_error);
 }
 
 TEST_MAIN("keeper_files", add_tests)

@@ -11,8 +11,8 @@ struct tls_handshake {
     int begun;
 };
 
-static unsigned begun, ended;
-static bool has_memory = true;
+static unsigned begun, ended, fed;
+static bool has_memory = true, waits;
 
 static struct tls_handshake *begin_endless(struct tls_engine *engine, const struct tls_start *start)
 {
@@ -30,6 +30,9 @@ static enum tls_step feed_endless(
     struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply)
 {
     (void)handshake;
+    fed++;
+    if (waits)
+        return TLS_LATER;
     reply->used = in.n;
     reply->session.awaits_tickets = is_done;
     return is_done ? TLS_DONE : TLS_MORE;
@@ -57,7 +60,8 @@ static struct tls_reply *reply;
 
 static void start(void)
 {
-    begun = ended = 0;
+    begun = ended = fed = 0;
+    waits = false;
     handshakes = tls_handshakes_create(&endless, NULL);
     ck_assert_ptr_nonnull(handshakes);
 }
@@ -175,8 +179,42 @@ START_TEST(a_lack_of_memory_fails_a_handshake)
 }
 END_TEST
 
+START_TEST(a_handshake_that_waits_for_a_file_is_given_the_same_bytes)
+{
+    uint32_t number;
+    unsigned from = 0;
+
+    start();
+    waits = true;
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(request(TLS_BEGIN, NUMBER + i, 1, i), 0);
+        ck_assert_int_eq(step, TLS_LATER);
+    }
+    ck_assert_int_eq(request(TLS_FEED, NUMBER, 0, 1), -1); /* still without a reply */
+    ck_assert(!tls_handshakes_resume(handshakes, &from, &number, &step, &reply));
+    ck_assert_uint_eq(fed, 6);
+    tls_handshakes_cancel(handshakes, NUMBER + 1);
+    waits = false;
+    from = 0;
+    for (uint32_t i = 0; i < 3; i += 2) {
+        ck_assert(tls_handshakes_resume(handshakes, &from, &number, &step, &reply));
+        ck_assert_uint_eq(number, NUMBER + i);
+        ck_assert_int_eq(step, TLS_MORE);
+        ck_assert_uint_eq(reply->used, i);
+    }
+    ck_assert(!tls_handshakes_resume(handshakes, &from, &number, &step, &reply));
+    ck_assert_uint_eq(fed, 8);
+    ck_assert_int_eq(request(TLS_FEED, NUMBER, 0, 1), 0);
+    waits = true;
+    ck_assert_int_eq(request(TLS_FEED, NUMBER, 0, 1), 0);
+    tls_handshakes_destroy(handshakes); /* with bytes that are kept */
+    ck_assert_uint_eq(ended, 3);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+    tcase_add_test(tcase, a_handshake_that_waits_for_a_file_is_given_the_same_bytes);
     tcase_add_test(tcase, a_handshake_takes_so_many_bytes_and_no_more);
     tcase_add_test(tcase, a_request_that_does_not_fit_is_refused);
     tcase_add_test(tcase, a_cancelled_handshake_ends_once);
