@@ -200,6 +200,61 @@ START_TEST(a_missing_file_fails_the_reload)
 }
 END_TEST
 
+/* Writes servers of more pairs than a start tries; the last one, the default, has late.pem. */
+static void write_servers(in_port_t port)
+{
+    char path[128];
+    FILE *to;
+
+    snprintf(path, sizeof(path), "%s/servers.conf", directory);
+    to = fopen(path, "w");
+    ck_assert_ptr_nonnull(to);
+    for (unsigned i = 0; i < 64; i++) {
+        fprintf(to,
+            "server { listen 127.0.0.1:%u ssl; server_name n%u; echo; "
+            "ssl_certificate %s/%u.pem; ssl_certificate_key %s/cert.key; }\n",
+            port, i, directory, i, directory);
+        snprintf(path, sizeof(path), "%s/%u.pem", directory, i);
+        ck_assert_int_eq(symlink("cert.pem", path), 0);
+    }
+    fprintf(to,
+        "server { listen 127.0.0.1:%u ssl default_server; echo; "
+        "ssl_certificate %s/late.pem; ssl_certificate_key %s/late.key; }\n",
+        port, directory, directory);
+    ck_assert_int_eq(fclose(to), 0);
+}
+
+START_TEST(pairs_beyond_the_first_are_tried_by_a_keeper)
+{
+    struct identity late = certificates_make("late.example", IDENTITY_EC, NULL, 0, 7200);
+    struct daemon *daemon = daemon_create(1);
+    in_port_t port = daemon->ports[0];
+
+    signal(SIGPIPE, SIG_IGN);
+    make_certificate("first.example");
+    write_servers(port);
+    certificates_write("late.pem", late.certificate, NULL);
+    certificates_write_key("late.key", identity.key, NULL);
+    daemon_configure(daemon,
+        "worker_processes 1; events { worker_connections 100; } stream { include %s/servers.conf; "
+        "}",
+        directory);
+    daemon_expects(daemon, "cannot load certificate key");
+    daemon_start(daemon);
+    ck_assert(!is_served(port));
+    daemon_wait_log(daemon, "until the file changes nothing is served with it");
+    certificates_write_key("late.key", late.key, NULL);
+    WAIT_FOR(is_served(port));
+    certificates_write_key("late.key", identity.key, NULL);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-t", NULL), 1);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
+    daemon_wait_log(daemon, "what was loaded before is used");
+    ck_assert(is_served(port));
+    certificates_free(&late);
+    finish(daemon);
+}
+END_TEST
+
 /* As certbot has them: links out of the directory, to files of root alone. */
 START_TEST(files_of_root_alone_serve)
 {
@@ -234,6 +289,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, no_worker_has_a_key);
     tcase_add_test(tcase, a_reload_and_an_upgrade_take_new_files);
     tcase_add_test(tcase, a_missing_file_fails_the_reload);
+    tcase_add_test(tcase, pairs_beyond_the_first_are_tried_by_a_keeper);
     tcase_add_test(tcase, files_of_root_alone_serve);
 }
 
