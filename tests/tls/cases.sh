@@ -129,6 +129,24 @@ part_resumption() {
     done
 }
 
+# page PORT PATTERN: whether a server of openssl behind the port shows a handshake like that
+page() {
+    printf 'GET / HTTP/1.0\r\n\r\n' | socat -T 60 -,ignoreeof "TCP:$ours:$1" >page 2>&1
+    grep -q "$2" page
+}
+
+part_servers() {
+    begin openssl s_server -accept "$ours:7033" -cert ecdsa.pem -key ecdsa.key -www -tls1_2
+    begin openssl s_server -accept "$ours:7034" -cert ecdsa.pem -key ecdsa.key -www -tls1_3
+    for case in '7031 TLSv1.2' '7032 TLSv1.3'; do
+        eventually page "${case% *}" "${case#* }, Cipher"
+        grep -q '^New' page || fail "openssl s_server: not a new session: $(cat page)"
+        # the first ticket may still be under way
+        eventually page "${case% *}" "^Reused, ${case#* }"
+        page "${case% *}" "^Reused, ${case#* }" || fail "openssl s_server: not resumed: $(cat page)"
+    done
+}
+
 # ---- KeyUpdate, and what TLS 1.2 had in its place ----
 
 # commands FILE SAID: a megabyte, and another one behind each letter
