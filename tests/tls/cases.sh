@@ -375,6 +375,50 @@ part_reload() {
     wait $client || fail "the session from before: $(cat held.said)"
 }
 
+# ---- Servers of others ----
+
+# through PORT: a megabyte to the server and back
+through() {
+    : >through.out
+    feed through.out all | socat -t 60 - "TCP:$ours:$1" >through.out 2>through.said || fail "$1: $(cat through.said)"
+    cmp through.out all || fail "$1: what came back differs"
+    eventually has_lines secured.log "^$1 200 $(wc -c <all)/$(wc -c <all) $(wc -c <all)/$(wc -c <all)$"
+}
+
+# fails PORT LOG LINE: the session has no server
+fails() {
+    socat -t 60 -u "TCP:$ours:$1" - >through.out 2>&1
+    [ ! -s through.out ] || fail "$1: is served: $(cat through.out)"
+    eventually has_lines "$2" "$3"
+    eventually has_lines secured.log "^$1 502 0/0 0/0$"
+}
+
+gnutls_listens() {
+    socat -u /dev/null "TCP:127.0.0.1:$gnutls" 2>/dev/null
+}
+
+part_secured() {
+    listen=bind=$theirs,fork,reuseaddr,cert=ecdsa.pem,key=ecdsa.key
+    begin socat "OPENSSL-LISTEN:7501,$listen,verify=0,openssl-min-proto-version=TLS1.3" EXEC:cat
+    begin socat "OPENSSL-LISTEN:7502,$listen,verify=1,cafile=ca.pem,openssl-max-proto-version=TLS1.2" EXEC:cat
+    begin socat "OPENSSL-LISTEN:7505,$listen,verify=0,openssl-max-proto-version=TLS1.2" EXEC:cat
+    begin socat "TCP-LISTEN:7506,bind=$theirs,fork,reuseaddr" EXEC:'head -c 20'
+    for port in 7501 7502 7505 7506; do
+        eventually listens $port
+    done
+    through 7501
+    through 7502
+    if has gnutls-serv; then
+        begin gnutls-serv --echo --crlf --disable-client-cert --port "$gnutls" --x509certfile ecdsa.pem \
+            --x509keyfile ecdsa.key
+        eventually gnutls_listens
+        through 7503
+    fi
+    answers through 7504
+    fails 7505 refused.log 'SSL_do_handshake.. failed .* while SSL handshaking to upstream'
+    fails 7506 cut.log 'peer closed connection in SSL handshake while SSL handshaking to upstream'
+}
+
 # ---- Deaths ----
 
 # processes KIND: their numbers
@@ -401,4 +445,5 @@ part_single() {
     for part in suites ends choices resumption updates verify refusals proxied many; do
         part_$part
     done
+    case " $parts " in *" secured "*) through 7501 ;; esac
 }
