@@ -24,6 +24,7 @@
 #include "process/role.h"
 #include "process/signals.h"
 #include "sandbox/sandbox.h"
+#include "tls/cipher.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -330,6 +331,8 @@ static int fork_workers(struct generation *generation)
     struct pool_worker *worker;
 
     generation->pool->starting = generation;
+    if (generation->keeper_n > 0)
+        ciphers_prepare();
     GENERATION_FOREACH_WORKER (worker, generation)
         if (spawn_worker(worker) == -1) {
             transaction_withdraw(generation, "a worker process could not be forked");

@@ -118,6 +118,11 @@ void ciphers_destroy(struct ciphers *ciphers)
     free(ciphers);
 }
 
+void ciphers_prepare(void)
+{
+    ciphers_destroy(ciphers_create()); /* functions that were found stay with the library */
+}
+
 static int fail_cipher(void)
 {
     ERR_clear_error();
