@@ -88,39 +88,70 @@ manual_contexts() {
 }
 
 check_contexts() {
-    allowed=$(allowed_contexts)
-    named=$(manual_contexts)
-    echo "$allowed" | while read -r name context; do
-        among "$name $context" "$named" ||
-            echo "$src/man/forkbeard.conf.5.in: \"$name\" does not name its context \"$context\""
-    done
-    echo "$named" | while read -r name context; do
-        ! echo "$allowed" | grep -q "^$name " || among "$name $context" "$allowed" ||
-            echo "$src/man/forkbeard.conf.5.in: \"$name\" is not allowed in \"$context\""
-    done
+    {
+        allowed_contexts | sed 's/^/allowed /'
+        manual_contexts | sed 's/^/named /'
+    } | awk -v manual="$src/man/forkbeard.conf.5.in" '
+    {
+        name = $2
+        context = substr($0, length($1) + length(name) + 3)
+        row[NR] = $1 "\t" name "\t" context
+        there[$1, name, context]
+        known[$1, name]
+    }
+    END {
+        for (i = 1; i <= NR; i++) {
+            split(row[i], field, "\t")
+            name = field[2]
+            context = field[3]
+            if (field[1] == "allowed" && !(("named", name, context) in there))
+                printf "%s: \"%s\" does not name its context \"%s\"\n", manual, name, context
+            if (field[1] == "named" && (("allowed", name) in known) && !(("allowed", name, context) in there))
+                printf "%s: \"%s\" is not allowed in \"%s\"\n", manual, name, context
+        }
+    }'
 }
 
 check_directives() {
-    example=$src/conf/forkbeard.conf.in
-    manual=$(manual_entries)
-    tables=$(directives)
-
-    [ "$(echo "$tables" | wc -l)" -gt 20 ] || echo "$src/src: the tables of directives are not found"
-    echo "$tables" | while read -r name initial; do
-        entry=$(echo "$manual" | grep "^$name ")
-        if [ -z "$initial" ]; then
-            echo "$src/src: the row of \"$name\" has neither a default nor a word for none"
-        elif [ -z "$entry" ]; then
-            echo "$src/man/forkbeard.conf.5.in: \"$name\" has no entry with a default"
-        elif ! among "$name $initial" "$entry"; then
-            echo "$src/man/forkbeard.conf.5.in: the default of \"$name\" is \"$initial\"," \
-                "not \"${entry#"$name "}\""
-        fi
-        grep -Eq "^[ #]*$name([ ;{]|\$)" "$example" || echo "$example: \"$name\" is not named"
-    done
-    echo "$manual" | while read -r name _; do
-        echo "$tables" | grep -Eq "^$name( |\$)" ||
-            echo "$src/man/forkbeard.conf.5.in: there is no directive \"$name\""
-    done
+    {
+        manual_entries | sed 's/^/manual /'
+        sed -n -E 's/^[ #]*([a-z0-9_]+)([ ;{].*)?$/example \1/p' "$src/conf/forkbeard.conf.in"
+        directives | sed 's/^/table /'
+    } | awk -v src="$src" '
+    BEGIN {
+        manual = src "/man/forkbeard.conf.5.in"
+    }
+    {
+        name = $2
+        initial = substr($0, length($1) + length(name) + 3)
+    }
+    $1 == "manual" {
+        entry[name] = entry[name] initial "\n"
+        next
+    }
+    $1 == "example" {
+        named[name]
+        next
+    }
+    {
+        n++
+        rows[name]
+        if (initial == "")
+            printf "%s/src: the row of \"%s\" has neither a default nor a word for none\n", src, name
+        else if (!(name in entry))
+            printf "%s: \"%s\" has no entry with a default\n", manual, name
+        else if (index("\n" entry[name], "\n" initial "\n") == 0)
+            printf "%s: the default of \"%s\" is \"%s\", not \"%s\"\n", manual, name, initial,
+                substr(entry[name], 1, length(entry[name]) - 1)
+        if (!(name in named))
+            printf "%s/conf/forkbeard.conf.in: \"%s\" is not named\n", src, name
+    }
+    END {
+        for (name in entry)
+            if (!(name in rows))
+                printf "%s: there is no directive \"%s\"\n", manual, name
+        if (n <= 20)
+            printf "%s/src: the tables of directives are not found\n", src
+    }'
     check_contexts
 }
