@@ -215,6 +215,7 @@ const char *context_use_key(const struct libssl *lib, SSL *ssl, const struct pai
 void context_replace(struct context *context, struct context *fresh)
 {
     assert(context->profile == fresh->profile && fresh->ctx != NULL);
+    fresh->key_log = context->key_log;
     context_destroy(context);
     *context = *fresh;
     *fresh = (struct context) { .ctx = NULL };

@@ -7,6 +7,7 @@
  * no early data, no reading ahead. */
 #pragma once
 
+#include "keeper/key_log.h"
 #include "keeper/libssl.h"
 #include "keeper/pair.h"
 #include "keeper/session_context.h"
@@ -20,6 +21,7 @@ struct context {
     struct tickets tickets;
     struct stapling stapling;
     uint8_t identity[SESSION_CONTEXT]; /* among sessions, by the settings */
+    struct key_log *key_log;           /* the engine's; NULL: none */
 };
 
 /* Makes the context of a profile in zeroed memory; -1 after a line about each mistake. The ring has

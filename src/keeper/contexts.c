@@ -56,6 +56,8 @@ static bool are_settings_equal(const struct tls_profile *a, const struct tls_pro
         a->prefer_server_ciphers != b->prefer_server_ciphers || a->reject != b->reject ||
         a->alpn_n != b->alpn_n || a->verify != b->verify || a->verify_depth != b->verify_depth ||
         a->tickets != b->tickets || a->ticket_key_n != b->ticket_key_n ||
+        (a->key_log == NULL ? b->key_log != NULL
+                            : b->key_log == NULL || *a->key_log != *b->key_log) ||
         a->stapling_file_n != b->stapling_file_n || a->session_timeout != b->session_timeout)
         return false;
     for (unsigned i = 0; i < settings_file_n(a); i++)

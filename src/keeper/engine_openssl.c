@@ -24,12 +24,14 @@ struct tls_engine {
     struct session_table sessions;
     void *own_tickets; /* the memory of both, unless given; or NULL */
     struct contexts contexts;
+    struct key_logs key_logs;
 };
 
 static void destroy_openssl(struct tls_engine *engine)
 {
     CHECK_KIND(engine, ENGINE_KIND);
     contexts_destroy(&engine->contexts);
+    key_logs_close(&engine->key_logs);
     handshakes_done(&engine->shared);
     os_wiped_free(engine->own_tickets, TLS_TICKETS_SIZE); /* the kernel zeroes pages */
     engine->kind = 0;
@@ -82,8 +84,12 @@ static struct tls_engine *create_openssl(struct tls_files *files, struct log *lo
     }
     engine->kind = ENGINE_KIND;
     if (open_memory(engine, files, log) == 0 && load_library(engine, log) == 0 &&
-        contexts_create(&engine->contexts, &engine->lib, files, &engine->ring, log) == 0) {
+        contexts_create(&engine->contexts, &engine->lib, files, &engine->ring, log) == 0 &&
+        key_logs_open(&engine->key_logs, files, log) == 0) {
         engine->shared.pairs = &engine->contexts.pairs;
+        for (unsigned i = 0; i < engine->contexts.n; i++)
+            engine->contexts.list[i].key_log =
+                key_logs_find(&engine->key_logs, engine->contexts.list[i].profile);
         return engine;
     }
     destroy_openssl(engine);

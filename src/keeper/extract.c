@@ -3,6 +3,7 @@
 #include "keeper/extract.h"
 
 #include "keeper/groups.h"
+#include "keeper/key_log.h"
 
 #include <assert.h>
 #include <openssl/core_names.h>
@@ -44,14 +45,14 @@ static void note_secret(const SSL *ssl, const char *line)
 {
     static const char client[] = "CLIENT_TRAFFIC_SECRET_0 ", server[] = "SERVER_TRAFFIC_SECRET_0 ";
     bool is_client = strncmp(line, client, sizeof(client) - 1) == 0;
-    struct extract *extract;
+    bool is_server = strncmp(line, server, sizeof(server) - 1) == 0;
+    struct extract *extract = libssl_ex_data()(ssl, 0);
 
-    if (!is_client && strncmp(line, server, sizeof(server) - 1) != 0)
-        return;
-    extract = libssl_ex_data()(ssl, 0);
+    if (extract->key_log != NULL)
+        key_log_write(extract->key_log, line);
     if (is_client)
         extract->client_n = read_secret(line, extract->client);
-    else
+    else if (is_server)
         extract->server_n = read_secret(line, extract->server);
 }
 
@@ -83,6 +84,8 @@ void extract_attach(const struct libssl *lib, SSL *ssl, struct extract *extract)
     extract->lib = lib;
     lib->SSL_set_ex_data(ssl, 0, extract);
     lib->SSL_ctrl(ssl, SSL_CTRL_SET_MSG_CALLBACK_ARG, 0, extract);
+    if (extract->key_log != NULL)
+        switch_key_log(extract, ssl, true);
 }
 
 void extract_begin_step(const struct extract *extract, SSL *ssl)
@@ -93,7 +96,7 @@ void extract_begin_step(const struct extract *extract, SSL *ssl)
 
 void extract_end_step(const struct extract *extract, SSL *ssl)
 {
-    if (extract->logs)
+    if (extract->logs && extract->key_log == NULL)
         switch_key_log(extract, ssl, false);
 }
 

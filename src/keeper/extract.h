@@ -11,6 +11,7 @@
 
 #include <openssl/kdf.h>
 
+struct key_log;
 struct tickets;
 
 /* What the callbacks of a handshake need and collect; zeroed at first. */
@@ -19,10 +20,11 @@ struct extract {
     const struct tickets *tickets;                            /* of the context */
     uint8_t client[TLS_SECRET_MOST], server[TLS_SECRET_MOST]; /* traffic secrets of TLS 1.3 */
     size_t client_n, server_n;
-    bool is_client; /* our end */
-    bool logs;      /* a Finished of TLS 1.3 has passed, behind which secrets of data are made */
-    bool finished;  /* our Finished is sent: TLS 1.3 has changed the keys behind it */
-    uint64_t sent;  /* records that were sent behind our Finished */
+    struct key_log *key_log; /* for all secrets; NULL: none */
+    bool is_client;          /* our end */
+    bool logs;     /* a Finished of TLS 1.3 has passed, behind which secrets of data are made */
+    bool finished; /* our Finished is sent: TLS 1.3 has changed the keys behind it */
+    uint64_t sent; /* records that were sent behind our Finished */
 };
 
 /* Sets the callbacks of all sessions of the context. */

@@ -173,6 +173,7 @@ struct tls_handshake *handshake_begin(struct handshakes *handshakes, const struc
     BIO_set_data(bio, handshake);
     lib->SSL_set_bio(handshake->ssl, bio, bio);
     handshake->extract.tickets = &context->tickets;
+    handshake->extract.key_log = context->key_log;
     extract_attach(lib, handshake->ssl, &handshake->extract);
     if (start_handshake(handshake, context, start) == 0)
         return handshake;

@@ -68,14 +68,12 @@ struct lack {
 /* Directives and variables of TLS. A build with OpenSSL has the rest that begin with "ssl_". */
 static const struct lack tls_lacks[] = {
     { "proxy_ssl_certificate_cache", ": this version has no certificates by variables" },
-    { "proxy_ssl_key_log", ": this version writes no keys to a file" },
     { "proxy_ssl", LACKS_OPENSSL },
     { "ssl_buffer_size", "" },
     { "ssl_certificate_cache", ": this version has no certificates by variables" },
     { "ssl_certificate_compression", ": this version does not compress certificates" },
     { "ssl_early_data", ": this version takes no early data" },
     { "ssl_ech_", ": this version has no Encrypted Client Hello" },
-    { "ssl_key_log", ": this version writes no keys to a file" },
     { "ssl_name", "" },
     { "ssl_ocsp", ": no OCSP responder is asked, \"ssl_crl\" has revoked certificates" },
     { "ssl_stapling_responder", ": no OCSP responder is asked, see \"ssl_stapling_file\"" },

@@ -106,8 +106,8 @@ struct tls_memory {
 
 /* How an engine gets the files of the configuration, and the keys of tickets. */
 struct tls_files {
-    /* Returns a descriptor of file `index`, for reading, which the caller closes; -1 with errno.
-     * NULL: no file is opened, for the engine without cryptography alone. */
+    /* Returns a descriptor of file `index`, for reading or appending, which the caller closes; -1
+     * with errno. NULL: no file is opened, for the engine without cryptography alone. */
     int (*open)(struct tls_files *files, uint32_t index);
     /* Asks for a descriptor that opened() is given later, of one file at a time; NULL: open() never
      * waits for another process. */

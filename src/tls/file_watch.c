@@ -118,7 +118,8 @@ static bool watch_paths(const struct tls_file_watch *watch)
     bool all = watch->fd != -1;
 
     for (uint32_t i = 0; watch->fd != -1 && i < watch->profiles->file_n; i++)
-        if (i == 0 || !is_watched_beside(files[i].path, files[i - 1].path))
+        if (!files[i].appends && (i == 0 || files[i - 1].appends ||
+                                     !is_watched_beside(files[i].path, files[i - 1].path)))
             all = watch_path(watch->fd, files[i].path) && all;
     return all;
 }
@@ -152,7 +153,8 @@ static bool look_at_files(struct tls_file_watch *watch)
     bool all = watch_paths(watch), changed;
 
     for (uint32_t i = 0; i < profiles->file_n; i++)
-        sum = sum_file(sum, profiles->files[i].path);
+        if (!profiles->files[i].appends)
+            sum = sum_file(sum, profiles->files[i].path);
     changed = watch->begun && sum != watch->seen;
     watch->seen = sum;
     watch->begun = true;

@@ -14,7 +14,10 @@ int tls_file_open(const struct tls_profiles *profiles, uint32_t index)
     int fd;
 
     assert(index < profiles->file_n);
-    fd = open(profiles->files[index].path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    fd = open(profiles->files[index].path,
+        (profiles->files[index].appends ? O_WRONLY | O_APPEND | O_CREAT : O_RDONLY) | O_CLOEXEC |
+            O_NONBLOCK | O_NOCTTY,
+        S_IRUSR | S_IWUSR);
     if (fd == -1)
         return -1;
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode))

@@ -4,7 +4,7 @@
 
 #include "tls/engine.h"
 
-/* Opens file `index` of the profiles for reading; -1 with errno: EINVAL where it is no regular
+/* Opens file `index` of the profiles for its use; -1 with errno: EINVAL where it is no regular
  * file, so that no process waits for a FIFO or a device. */
 int tls_file_open(const struct tls_profiles *profiles, uint32_t index);
 /* Files that this process opens itself. */

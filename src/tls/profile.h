@@ -13,6 +13,7 @@
 struct tls_file {
     const char *path; /* absolute */
     const char *at;   /* FILE:LINE of the directive */
+    bool appends;     /* made if needed, written at the end, and never read */
 };
 
 /* A certificate with its key. */
@@ -60,6 +61,7 @@ struct tls_profile {
     unsigned ticket_key_n;            /* 0: keys are made, and change */
     uint32_t *stapling_files;         /* responses of OCSP */
     unsigned stapling_file_n;         /* 0: none */
+    const uint32_t *key_log;          /* a file for the secrets of all sessions; NULL: none */
     uint32_t session_timeout;         /* seconds */
     uint64_t handshake_timeout;       /* ms */
     uint32_t facts;                   /* wanted texts about handshakes, TLS_FACT() of each */

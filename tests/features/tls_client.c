@@ -14,7 +14,7 @@
 #define PROFILE .handshake_timeout = 3000, .versions = TLS_VERSION_1_3, .trusted = TLS_NO_FILE
 
 struct tls_profile tls_profiles[2] = { { .index = 0, PROFILE }, { .index = 1, PROFILE } };
-static struct tls_file certificates[] = { { "/one.tests.crt", "/test:1" } };
+static struct tls_file certificates[] = { { .path = "/one.tests.crt", .at = "/test:1" } };
 static const struct tls_profiles profiles = {
     .list = tls_profiles, .n = 2, .files = certificates, .file_n = countof(certificates)
 };

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 static struct tls_profile profile_list[] = { { .at = "a:1" }, { .at = "a:2" } };
-static struct tls_file file_list[] = { { "/a.crt", "a:1" }, { "/a.key", "a:1" } };
+static struct tls_file file_list[] = { { .path = "/a.crt", .at = "a:1" },
+    { .path = "/a.key", .at = "a:1" } };
 
 struct keeper keeper;
 struct cycle cycle;

@@ -39,8 +39,11 @@ void talk_add(TCase *tcase)
 
 static int open_file(struct tls_files *files, uint32_t index)
 {
+    const struct tls_file *file = &files->profiles->files[index];
+
     ck_assert_uint_lt(index, files->profiles->file_n);
-    return open(files->profiles->files[index].path, O_RDONLY | O_CLOEXEC);
+    return open(
+        file->path, O_CLOEXEC | (file->appends ? O_WRONLY | O_APPEND | O_CREAT : O_RDONLY), 0600);
 }
 
 void talk_open(struct talk_server *server)

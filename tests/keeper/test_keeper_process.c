@@ -24,7 +24,7 @@
 #define CANNOT_START 200
 
 static struct tls_profile list[] = { { .at = "a:1" } };
-static struct tls_file file_list[] = { { "/a.crt", "a:1" } };
+static struct tls_file file_list[] = { { .path = "/a.crt", .at = "a:1" } };
 
 static struct cycle cycle;
 static struct log_target target;

@@ -29,7 +29,7 @@ static void expect_quiet(struct play_manager *manager)
 static struct play *start(struct play_manager **manager, uint64_t watchdog_us, bool other)
 {
     static struct tls_profile profile;
-    static const struct tls_profiles profiles = { &profile, 1, NULL, 0 };
+    static const struct tls_profiles profiles = { .list = &profile, .n = 1 };
     struct play *play = play_create(1);
 
     play->tls = &profiles;

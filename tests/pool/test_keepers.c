@@ -35,7 +35,7 @@ static struct play *start(unsigned workers)
             strcpy(paths[i], i == DEVICE ? "/dev/null" : "/dev");
         else
             snprintf(paths[i], sizeof(paths[i]), "%s", play_path(play, names[i]));
-        file_list[i] = (struct tls_file) { paths[i], "conf:1" };
+        file_list[i] = (struct tls_file) { .path = paths[i], .at = "conf:1" };
     }
     play_write(play, "a.crt", "a certificate");
     ck_assert_int_eq(symlink("a.crt", paths[LINKED]), 0);

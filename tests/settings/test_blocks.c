@@ -121,14 +121,12 @@ START_TEST(what_only_nginx_has_is_called_so)
         { "ssl_certificate_compression", ": this version does not compress certificates" },
         { "ssl_early_data", ": this version takes no early data" },
         { "ssl_ech_file", ": this version has no Encrypted Client Hello" },
-        { "ssl_key_log", ": this version writes no keys to a file" },
         { "ssl_name", "" },
         { "ssl_ocsp_responder",
             ": no OCSP responder is asked, \"ssl_crl\" has revoked certificates" },
         { "ssl_stapling_responder", ": no OCSP responder is asked, see \"ssl_stapling_file\"" },
         { "ssl_verify", "" },
         { "proxy_ssl_certificate_cache", ": this version has no certificates by variables" },
-        { "proxy_ssl_key_log", ": this version writes no keys to a file" },
         { "zone_sync_ssl", "" },
     };
     struct loading loading;

@@ -94,6 +94,12 @@ part_choices() {
     answers one 7008 -servername one.test
     answers two 7008 -servername two.test
     for version in 1_2 1_3; do
+        answers logged 7017 -tls$version -keylogfile client.log
+    done
+    sort client.log | sed '/^#/d' >client.sorted
+    sort keys.log | cmp client.sorted - || fail "not the client's keys: $(cat keys.log)"
+    case $(ls -l keys.log) in -rw-------*) ;; *) fail "keys.log is open to others" ;; esac
+    for version in 1_2 1_3; do
         answers stapled 7016 -tls$version -status
         grep -q 'OCSP Response Status: successful' stapled || fail "no response of OCSP: $(cat stapled)"
         answers stapled 7012 -tls$version -status

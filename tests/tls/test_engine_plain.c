@@ -20,7 +20,8 @@ static struct tls_profile list[] = {
     { .at = "a:7", .role = TLS_CLIENT, .trusted = 0 },
     { .at = "a:8", .role = TLS_CLIENT, .trusted = 1 },
 };
-static struct tls_file file_list[] = { { "/etc/a.eu.crt", "a:6" }, { "/a.key", "a:7" } };
+static struct tls_file file_list[] = { { .path = "/etc/a.eu.crt", .at = "a:6" },
+    { .path = "/a.key", .at = "a:7" } };
 static const struct tls_profiles profiles = { .list = list, .n = 8, .files = file_list };
 static const struct tls_profiles with_files = {
     .list = list, .n = 8, .files = file_list, .file_n = 2

@@ -130,6 +130,8 @@ static const struct setting rows[] = {
         .initial = "auto" },
     { "ssl_handshake_timeout", CONTEXT_SERVERS, 1, 1, .set = set_msec, FIELD(handshake_timeout),
         .least_value = 1, .greatest_value = INT64_MAX, .initial = "60s" },
+    { "ssl_key_log", CONTEXT_SERVERS, 1, 1, .set = ssl_set_key_log, FIELD(key_log),
+        .unset = "none" },
     { "ssl_password_file", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file, FIELD(passwords),
         .unset = "none" },
     { "ssl_prefer_server_ciphers", CONTEXT_SERVERS, 1, 1, .set = set_flag,

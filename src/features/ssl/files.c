@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files of all profiles. Invariant: every path is one entry of the cycle's files. */
+/* The files of all profiles. Invariant: every path is one entry of the cycle's files, and
+ * another one if it is written. */
 #include "features/features.h"
 #include "features/ssl/ssl.h"
 
@@ -9,6 +10,7 @@
 struct ssl_file {
     RB_ENTRY(ssl_file) node;
     const char *path;
+    bool appends;
     uint32_t index;
     /* the first pair of a certificate, and the file of passwords of its key */
     struct tls_pair pair;
@@ -18,7 +20,7 @@ struct ssl_file {
 
 static int compare_files(const struct ssl_file *a, const struct ssl_file *b)
 {
-    return strcmp(a->path, b->path);
+    return a->appends != b->appends ? a->appends - b->appends : strcmp(a->path, b->path);
 }
 
 RB_GENERATE_INTERNAL(ssl_files, ssl_file, node, compare_files, static __attribute__((unused)))
@@ -42,15 +44,17 @@ static bool append_file(struct apply *apply, const struct conf_word *word, struc
     profiles->files = files;
     file->index = profiles->file_n++;
     assert(file->index != TLS_NO_FILE);
-    profiles->files[file->index] = (struct tls_file) { .path = file->path, .at = at };
+    profiles->files[file->index] =
+        (struct tls_file) { .path = file->path, .at = at, .appends = file->appends };
     return true;
 }
 
 /* Returns a file, which becomes an entry at its first use; NULL after a report. */
-static struct ssl_file *find_file(struct apply *apply, const struct conf_word *word)
+static struct ssl_file *find_file(struct apply *apply, const struct conf_word *word, bool appends)
 {
     struct ssl_conf *conf = feature_conf(apply, FEATURE_SSL);
-    struct ssl_file wanted = { .path = apply_conf_path(apply, word->text) }, *file;
+    struct ssl_file wanted = { .path = apply_conf_path(apply, word->text), .appends = appends },
+                    *file;
 
     if (wanted.path == NULL)
         return NULL;
@@ -66,15 +70,22 @@ static struct ssl_file *find_file(struct apply *apply, const struct conf_word *w
 
 uint32_t ssl_file_index(struct apply *apply, const struct conf_word *word)
 {
-    const struct ssl_file *file = word != NULL ? find_file(apply, word) : NULL;
+    const struct ssl_file *file = word != NULL ? find_file(apply, word, false) : NULL;
 
     return file != NULL ? file->index : TLS_NO_FILE;
+}
+
+const uint32_t *ssl_key_log(struct apply *apply, const struct conf_word *word)
+{
+    const struct ssl_file *file = word != NULL ? find_file(apply, word, true) : NULL;
+
+    return file != NULL ? &file->index : NULL;
 }
 
 void ssl_fill_pair(struct apply *apply, struct tls_pair *pair, const struct conf_word *certificate,
     const struct conf_word *key, const struct conf_word *passwords)
 {
-    struct ssl_file *file = find_file(apply, certificate);
+    struct ssl_file *file = find_file(apply, certificate, false);
     uint32_t words = ssl_file_index(apply, passwords);
 
     if (file == NULL)

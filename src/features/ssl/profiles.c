@@ -104,6 +104,7 @@ static void fill_profile(struct apply *apply, const struct scope *server,
         .stapling_files = values->stapling ? make_indexes(apply, &values->stapling_files) : NULL,
         .stapling_file_n = values->stapling ? values->stapling_files.n : 0,
         .session_timeout = (uint32_t)(values->session_timeout / 1000),
+        .key_log = ssl_key_log(apply, values->key_log),
         .handshake_timeout = (uint64_t)values->handshake_timeout,
         .facts = ((const struct ssl_conf *)feature_conf(apply, FEATURE_SSL))->facts,
     };
@@ -287,11 +288,28 @@ static void bind_address(struct apply *apply, const struct listen_address *first
         bind_server(apply, names->servers[i].binding, binding->server, names->servers[i].listen);
 }
 
+/* Takes the key logs away from all profiles under "sandbox strict", with a warning. */
+static void deny_key_logs(struct apply *apply)
+{
+    struct tls_profiles *profiles = &apply->cycle->tls;
+    bool any = false;
+
+    for (unsigned i = 0; i < profiles->n; i++) {
+        any = any || profiles->list[i].key_log != NULL;
+        profiles->list[i].key_log = NULL;
+    }
+    if (any)
+        report_warn(apply->report, NULL,
+            "no keys of sessions are written to files under \"sandbox strict\"");
+}
+
 void ssl_bind(struct apply *apply, struct scope *stream)
 {
     const struct scope *server;
     const struct listen_address *listen;
 
+    if (apply->cycle->core.sandbox == SANDBOX_STRICT)
+        deny_key_logs(apply);
     STAILQ_FOREACH (server, &stream->servers, link)
         STAILQ_FOREACH (listen, &server->listens, link)
             if (listen->binding != NULL && listen->ssl)

@@ -32,6 +32,7 @@ struct ssl_values {
     struct ssl_commands commands;
     const char *ciphers, *curves; /* NULL: the default */
     const struct conf_word *client_certificate, *trusted_certificate, *crl, *dhparam, *passwords;
+    const struct conf_word *key_log;
     int64_t versions; /* TLS_VERSION_... */
     int64_t prefer_server_ciphers, reject_handshake, session_tickets, stapling;
     int64_t verify_client, verify_depth;        /* the first is an enum tls_verify */
@@ -45,7 +46,7 @@ struct ssl_client_values {
     struct ssl_alpn alpn;
     struct ssl_commands commands;
     const char *ciphers; /* NULL: the default */
-    const struct conf_word *certificate, *key, *trusted_certificate, *crl, *passwords;
+    const struct conf_word *certificate, *key, *trusted_certificate, *crl, *passwords, *key_log;
     const struct template *name;
 };
 
@@ -87,6 +88,7 @@ extern const struct feature_tls ssl_clients;
 int ssl_set_alpn(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_conf_command(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_file(struct apply *apply, const struct conf_directive *directive, void *field);
+int ssl_set_key_log(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_protocols(struct apply *apply, const struct conf_directive *directive, void *field);
 /* set.c: Refuses what nginx takes instead of the path of a certificate or key. */
 int ssl_check_pair_path(struct apply *apply, const struct conf_directive *directive);
@@ -99,6 +101,8 @@ uint32_t ssl_file_index(struct apply *apply, const struct conf_word *word);
 /* files.c: Fills a pair in; a certificate that many servers have with one key is one pair. */
 void ssl_fill_pair(struct apply *apply, struct tls_pair *pair, const struct conf_word *certificate,
     const struct conf_word *key, const struct conf_word *passwords);
+/* files.c: Returns the place of such an index of a file to append to; NULL likewise. */
+const uint32_t *ssl_key_log(struct apply *apply, const struct conf_word *word);
 /* clients.c: Makes the profiles of connections to servers, in the room that is left. */
 void ssl_make_clients(struct apply *apply);
 /* profiles.c: Makes all profiles. */
