@@ -218,7 +218,7 @@ START_TEST(a_bad_pair_is_refused_with_a_line)
     certificates_write("it.crt", second.certificate, NULL);
     daemon_wait_log(daemon, "[error] ");
     daemon_wait_log(daemon, "it.key\" of \"");
-    daemon_wait_log(daemon, "it.crt\": SSL_CTX_use_PrivateKey() failed (SSL: ");
+    daemon_wait_log(daemon, "it.crt\": SSL_use_PrivateKey() failed (SSL: ");
     ck_assert(serves(daemon, &first));
     certificates_write_key("it.key", second.key, NULL);
     expect_swap(daemon);
