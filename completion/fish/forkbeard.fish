@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of forkbeard(8) for fish.
 
-set -l words status explain upstream upgrade certificate
+set -l words status explain upstream certificates upgrade certificate
 
 complete -c forkbeard -f
 complete -c forkbeard -s h -d 'Show a summary of the options'
@@ -29,6 +29,7 @@ complete -c forkbeard -l out -x -a '(__fish_complete_directories)' -d 'Write key
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a status -d 'Show the status of the running daemon'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a explain -d 'Show the entry of a directive in the manual'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upstream -d 'Show the servers of upstreams, or change the state of one'
+complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a certificates -d 'Show the certificates in use'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upgrade -d 'Show, complete or roll back an upgrade'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a certificate -d 'Make a self-signed certificate'
 complete -c forkbeard -n '__fish_seen_subcommand_from explain' -a '(forkbeard explain)' -d directive

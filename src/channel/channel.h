@@ -40,6 +40,8 @@ enum channel_message_kind {
     MESSAGE_FILE_WANTED,     /* keeper: open file number `argument` of the configuration */
     MESSAGE_FILE,            /* master: `fd` is the wanted file, or -1, of the errno `argument` */
     MESSAGE_FILES_CHANGED,   /* master: files of the configuration may have changed */
+    MESSAGE_REPORT_WANTED,   /* master: write a report about certificates to `fd` */
+    MESSAGE_REPORT,          /* keeper: the report has `argument` bytes */
 };
 
 /* In the argument of MESSAGE_SIBLING_GONE: the rest is a serial (shm/slot.h) and no incarnation.

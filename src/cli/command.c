@@ -433,3 +433,19 @@ int cli_upstream(const struct cmdline *cmdline, struct log *log)
     free(request);
     return status;
 }
+
+/* certificates */
+
+int cli_certificates(const struct cmdline *cmdline, struct log *log)
+{
+    static const char request[] = "{\"command\":\"certificates\"}\n";
+    int status = EXIT_FAILURE;
+    struct job job;
+
+    if (job_init(&job, cmdline, log) == -1)
+        return EXIT_FAILURE;
+    if (!ask_process(&job, job.core.control, request, true, reply_text_certificates, &status))
+        status = report_connect(&job, job.core.control);
+    job_done(&job);
+    return status;
+}

@@ -20,3 +20,5 @@ int cli_command(const struct cmdline *cmdline, struct log *log);
 int cli_status(const struct cmdline *cmdline, struct log *log);
 /* Implements `forkbeard upstream`: shows the servers of upstreams, or changes a server's state. */
 int cli_upstream(const struct cmdline *cmdline, struct log *log);
+/* Implements `forkbeard certificates`. */
+int cli_certificates(const struct cmdline *cmdline, struct log *log);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define TEXT_MAX 1024
 #define NAME_MAX_BYTES 63
@@ -46,6 +47,16 @@ static void format_below(int64_t us, char text[TEXT_MAX])
         snprintf(text, TEXT_MAX, "%.3gs", (double)us / 1000000);
 }
 
+/* Formats seconds since the epoch; "-" for a time that no calendar has. */
+static void format_date(int64_t seconds, char text[TEXT_MAX])
+{
+    time_t time = (time_t)seconds;
+    struct tm tm;
+
+    if (gmtime_r(&time, &tm) == NULL || strftime(text, TEXT_MAX, "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
+        strcpy(text, "-");
+}
+
 static void format_member(struct json_value member, const char *kind, char text[TEXT_MAX])
 {
     int64_t n = json_integer(member, INT64_MIN);
@@ -56,6 +67,8 @@ static void format_member(struct json_value member, const char *kind, char text[
         strcpy(text, "-");
     else if (strcmp(kind, "age") == 0)
         format_age(n, text);
+    else if (strcmp(kind, "date") == 0)
+        format_date(n, text);
     else if (strcmp(kind, "below") == 0)
         format_below(n, text);
     else
@@ -64,7 +77,8 @@ static void format_member(struct json_value member, const char *kind, char text[
 
 /* Writes the template, in which "{MEMBER}" stands for a string or a number of the object,
  * "{MEMBER:8}" and "{MEMBER:-8}" for a right- or left-aligned column, "{MEMBER|age}" for
- * milliseconds in their two largest units, and "{MEMBER|below}" for microseconds as a bound. */
+ * milliseconds in their two largest units, "{MEMBER|below}" for microseconds as a bound, and
+ * "{MEMBER|date}" for seconds since the epoch. */
 static void write_reply(FILE *out, struct json_value object, const char *template)
 {
     while (*template != '\0') {
@@ -352,4 +366,20 @@ void reply_text_upstreams(struct json_value reply, FILE *out)
     }
     if (json_integer(json_member(reply, "left_out"), 0) > 0)
         write_reply(out, reply, "\n{left_out} servers more are not shown\n");
+}
+
+/* Certificates */
+
+void reply_text_certificates(struct json_value reply, FILE *out)
+{
+    struct json_value list = json_member(reply, "certificates"), at = { NULL, 0 };
+
+    fprintf(out, "%-23s  %-23s  %s\n", "VALID UNTIL", "REPLACED", "CERTIFICATE (NAMES)");
+    while ((at = json_next(list, at)).text != NULL) {
+        write_reply(out, at, "{not_after|date:-23}  {swapped|date:-23}  {certificate} ({names})\n");
+        if (json_integer(json_member(at, "refused"), 0) > 0)
+            write_reply(out, at, "  refused at {refused|date}: {error}\n");
+    }
+    if (json_integer(json_member(reply, "left_out"), 0) > 0)
+        write_reply(out, reply, "\n{left_out} certificates more are not shown\n");
 }

@@ -10,3 +10,5 @@
 void reply_text_status(struct json_value status, FILE *out);
 /* Writes the reply to "upstream". */
 void reply_text_upstreams(struct json_value reply, FILE *out);
+/* Writes the reply to "certificates". */
+void reply_text_certificates(struct json_value reply, FILE *out);

@@ -15,6 +15,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+bool control_is_waiting_full(const struct control *control)
+{
+    const struct control_client *client;
+    unsigned n = 0;
+
+    TAILQ_FOREACH (client, &control->clients, link)
+        n += client->waiting_for != CONTROL_WAIT_NONE;
+    assert(n <= CONTROL_WAITING_MAX);
+    return n == CONTROL_WAITING_MAX;
+}
+
 void control_client_check(const struct control_client *client)
 {
     bool replies = client->phase == CLIENT_REPLYING || client->phase == CLIENT_LAST_REPLY;

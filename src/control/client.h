@@ -50,6 +50,8 @@ struct control_client {
 /* Finds the pid (0: outside of our container); returns the reason of a refusal, or NULL. */
 const char *control_client_refusal(struct control *control, int fd, pid_t *pid);
 void control_client_destroy(struct control_client *client);
+/* Whether as many clients wait as may. */
+bool control_is_waiting_full(const struct control *control);
 /* Asserts the invariants between two calls. */
 void control_client_check(const struct control_client *client);
 /* Takes a legal step, and sets or disarms the timer. */

@@ -4,6 +4,7 @@
  * input and never asserted. Nothing here blocks, and the work of a call is bounded. */
 #include "control/control.h"
 
+#include "control/certificates.h"
 #include "control/client.h"
 #include "control/upstream.h"
 #include "os/descriptor.h"
@@ -20,7 +21,9 @@
 #include <unistd.h>
 
 #define REQUESTS_MAX 16 /* requests of a client in a call */
-#define COMMANDS "expected status, upstream, reload, reopen, upgrade, resume, quit, leave or stop"
+#define COMMANDS                                                                                   \
+    "expected status, upstream, certificates, reload, reopen, upgrade, resume, quit, leave or "    \
+    "stop"
 #define RETRY_MS 500
 #define ACCEPT_MAX 32 /* clients in a call: a bound on the master's time */
 
@@ -36,24 +39,12 @@ static const enum control_wait outcomes[COMMAND_N] = {
     [COMMAND_LEAVE] = CONTROL_WAIT_QUIT,
 };
 
-/* Whether as many clients wait as may. */
-static bool is_waiting_full(const struct control *control)
-{
-    const struct control_client *client;
-    unsigned n = 0;
-
-    TAILQ_FOREACH (client, &control->clients, link)
-        n += client->waiting_for != CONTROL_WAIT_NONE;
-    assert(n <= CONTROL_WAITING_MAX);
-    return n == CONTROL_WAITING_MAX;
-}
-
 static void give_command(struct control_client *client, const struct signal_row *s)
 {
     struct control *control = client->control;
     enum command command = s->commands[ROLE_MASTER];
     enum control_wait outcome = outcomes[command] != 0 ? outcomes[command] : CONTROL_WAIT_EXIT;
-    bool full = is_waiting_full(control);
+    bool full = control_is_waiting_full(control);
     const char *refused;
     struct json json;
 
@@ -108,6 +99,8 @@ static void handle_client_request(struct control_client *client, size_t n)
         control_reply_end(&json, client, false);
     } else if (strcmp(word, "upstream") == 0) {
         control_upstream_handle(client, request);
+    } else if (strcmp(word, "certificates") == 0) {
+        control_certificates_handle(client);
     } else if (command != NULL) {
         give_command(client, command);
     } else {
@@ -401,6 +394,19 @@ void control_reply(
         if (waiting_for == CONTROL_WAIT_QUIT)
             client->waiting_for = CONTROL_WAIT_EXIT;
         control_reply_outcome(client, outcome);
+        run_client(client);
+    }
+}
+
+void control_report(struct control *control, const char *text, size_t n)
+{
+    struct control_client *client, *next;
+
+    CHECK_KIND(control, CONTROL_KIND);
+    TAILQ_FOREACH_SAFE (client, &control->clients, link, next) {
+        if (client->waiting_for != CONTROL_WAIT_CERTIFICATES)
+            continue;
+        control_certificates_reply(client, text, n);
         run_client(client);
     }
 }

@@ -16,14 +16,15 @@
 /* Events that clients wait for. */
 enum control_wait {
     CONTROL_WAIT_NONE,
-    CONTROL_WAIT_RELOAD,      /* the beginning of a reload */
-    CONTROL_WAIT_RELOAD_END,  /* the outcome of a begun reload */
-    CONTROL_WAIT_REOPEN,      /* open logs */
-    CONTROL_WAIT_UPGRADE,     /* the beginning of an upgrade */
-    CONTROL_WAIT_UPGRADE_END, /* a new binary that serves */
-    CONTROL_WAIT_RESUME,      /* the beginning of a resume; the outcome is a reload's */
-    CONTROL_WAIT_QUIT,        /* no worker of ours accepts clients any more */
-    CONTROL_WAIT_EXIT,        /* the master's exit: the kernel closes the connection */
+    CONTROL_WAIT_RELOAD,       /* the beginning of a reload */
+    CONTROL_WAIT_RELOAD_END,   /* the outcome of a begun reload */
+    CONTROL_WAIT_REOPEN,       /* open logs */
+    CONTROL_WAIT_UPGRADE,      /* the beginning of an upgrade */
+    CONTROL_WAIT_UPGRADE_END,  /* a new binary that serves */
+    CONTROL_WAIT_RESUME,       /* the beginning of a resume; the outcome is a reload's */
+    CONTROL_WAIT_CERTIFICATES, /* a keeper's report */
+    CONTROL_WAIT_QUIT,         /* no worker of ours accepts clients any more */
+    CONTROL_WAIT_EXIT,         /* the master's exit: the kernel closes the connection */
 };
 
 /* The outcome of a command. */
@@ -46,6 +47,9 @@ struct control_ops {
     const char *(*command)(void *host, enum command command);
     /* Whether the process is a master: ours, or the second of an upgrade. */
     bool (*is_master)(void *host, pid_t pid);
+    /* Has a keeper report on certificates, for control_report(); or returns the reason of a
+     * refusal. */
+    const char *(*ask_certificates)(void *host);
 };
 
 struct control_client;
@@ -82,5 +86,7 @@ void control_tell(
 /* Replies to all clients awaiting the event. */
 void control_reply(
     struct control *control, enum control_wait waiting_for, const struct control_outcome *outcome);
+/* Replies with a keeper's report to all clients that await it; NULL: there is none. */
+void control_report(struct control *control, const char *text, size_t n);
 /* Drops all clients at the exit; clients that wait for the exit stay connected until then. */
 void control_end(struct control *control);

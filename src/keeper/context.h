@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The settings of profiles as libssl's SSL_CTX: versions, suites, groups, protocols, tickets, trust
- * and stapling. Profiles whose settings are equal have one context; a handshake has the pairs of its
- * profile.
+/* The settings of profiles as libssl's SSL_CTX: versions, suites, groups, protocols, tickets,
+ * trust and stapling. Profiles whose settings are equal have one context; a handshake has the pairs
+ * of its profile.
  *
  * Never offers more than records have: no version below TLS 1.2, no other suite, no renegotiation,
  * no early data, no reading ahead. */

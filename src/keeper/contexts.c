@@ -132,7 +132,7 @@ static const char *take_pair(
 }
 
 /* Makes a context for each of the different settings; -1 after a line of each mistake. */
-static int make_contexts(struct contexts *contexts, struct log *log)
+static int make_all_contexts(struct contexts *contexts, struct log *log)
 {
     const struct tls_profiles *profiles = contexts->files.profiles;
     int status = 0;
@@ -178,7 +178,7 @@ int contexts_create(struct contexts *contexts, const struct libssl *lib, struct 
     contexts->pairs.host = contexts;
     if (pairs_open(&contexts->pairs, files, log) == -1)
         return -1;
-    status = make_contexts(contexts, log);
+    status = make_all_contexts(contexts, log);
     return pairs_try(&contexts->pairs, files->tried) == 0 ? status : -1;
 }
 

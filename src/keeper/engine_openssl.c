@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The engine of OpenSSL: contexts of libssl, certificates, and handshakes with them.
  *
- * Responsible for the order of a start: the library, a test of it, the files. Never keeps a client's
- * session, which is resumed by tickets: sessions with servers alone lie in the memory of all
- * keepers. */
+ * Responsible for the order of a start: the library, a test of it, the files. Never keeps the
+ * session of a client, who resumes by a ticket: sessions with servers alone lie in the memory of
+ * all keepers. */
 #include "base/check.h"
 #include "keeper/contexts.h"
 #include "keeper/engine.h"
 #include "keeper/handshake.h"
+#include "keeper/pair_report.h"
 #include "keeper/reason.h"
 #include "keeper/self_test.h"
 #include "os/memory.h"
@@ -108,6 +109,12 @@ static void take_file(struct tls_engine *engine, int fd, int error)
     pairs_opened(&engine->contexts.pairs, fd, error);
 }
 
+static char *report_openssl(struct tls_engine *engine, size_t *n)
+{
+    CHECK_KIND(engine, ENGINE_KIND);
+    return pair_report_write(&engine->contexts.pairs, n);
+}
+
 static void remind_openssl(struct tls_engine *engine, struct log *log)
 {
     CHECK_KIND(engine, ENGINE_KIND);
@@ -133,6 +140,7 @@ const struct tls_engine_ops engine_openssl = {
     .refresh = refresh_openssl,
     .opened = take_file,
     .remind = remind_openssl,
+    .report = report_openssl,
     .begin = begin_openssl,
     .feed = handshake_feed,
     .ticket = handshake_ticket,

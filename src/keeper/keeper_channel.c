@@ -27,6 +27,21 @@ static void exchange_keeper_log(struct keeper *keeper, struct channel_message *m
         message->fd = logs_exchange(core_target(core, message->argument), message->fd);
 }
 
+/* Writes what the engine knows of certificates; an empty report tells of a failure. */
+static void send_report(struct keeper *keeper, int fd)
+{
+    struct channel_message message = { MESSAGE_REPORT, 0, -1 };
+    char *text = NULL;
+    size_t n = 0;
+
+    if (keeper->engine != NULL && keeper->ops->report != NULL && fd != -1)
+        text = keeper->ops->report(keeper->engine, &n);
+    if (text != NULL && n <= TLS_REPORT_SIZE && write(fd, text, n) == (ssize_t)n)
+        message.argument = (uint32_t)n;
+    free(text);
+    channel_end_try(&keeper->to_master, &message);
+}
+
 static const char *handle_keeper_message(struct channel_end *end, struct channel_message *message)
 {
     struct keeper *keeper = container_of(end, struct keeper, to_master);
@@ -55,6 +70,9 @@ static const char *handle_keeper_message(struct channel_end *end, struct channel
         keeper->file_came = true;
         keeper->file = *message;
         return NULL;
+    case MESSAGE_REPORT_WANTED:
+        send_report(keeper, message->fd);
+        break;
     case MESSAGE_FILES_CHANGED: /* may come while a file is read */
         keeper->files_changed = true;
         break;

@@ -4,9 +4,9 @@
 #include "keeper/pair_store.h"
 
 #include "os/memory.h"
+#include "os/memory_file.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,14 +47,7 @@ static size_t memory_size(uint32_t pair_n)
 
 int pair_memory_create(uint32_t pair_n)
 {
-    int fd = os_segment_create("forkbeard-pairs"), error;
-
-    if (fd == -1 || (ftruncate(fd, (off_t)memory_size(pair_n)) == 0 && os_segment_seal(fd) == 0))
-        return fd;
-    error = errno;
-    close(fd);
-    errno = error;
-    return -1;
+    return memory_file_make("forkbeard-pairs", memory_size(pair_n));
 }
 
 int pair_memory_map(struct tls_memory *memory, int fd)

@@ -16,15 +16,19 @@
 
 /* ---- Walks ---- */
 
-static void begin_walk(struct pairs *pairs, struct pairs_walk *walk, uint8_t mark)
+static void mark_walk(struct pairs *pairs, struct pairs_walk *walk, uint8_t mark)
 {
     *walk = (struct pairs_walk) { .runs = true, .mark = mark };
     for (uint32_t i = 0; i < pairs->store.pair_n; i++)
         pairs->states[i] &= (uint8_t)~mark;
 }
 
-/* Returns the next pair whose number is new to the walk; NULL at the end. */
-static struct pair_place next_place(struct pairs *pairs, struct pairs_walk *walk)
+void pairs_walk_begin(struct pairs *pairs, struct pairs_walk *walk)
+{
+    mark_walk(pairs, walk, PAIR_VISITED);
+}
+
+struct pair_place pairs_walk_next(struct pairs *pairs, struct pairs_walk *walk)
 {
     const struct tls_profiles *profiles = pairs->files->profiles;
 
@@ -55,8 +59,8 @@ static void name_pairs(struct pairs *pairs)
     struct pairs_walk walk;
     struct pair_place place;
 
-    begin_walk(pairs, &walk, PAIR_VISITED);
-    while ((place = next_place(pairs, &walk)).of != NULL) {
+    pairs_walk_begin(pairs, &walk);
+    while ((place = pairs_walk_next(pairs, &walk)).of != NULL) {
         const char *certificate = files[place.of->certificate].path,
                    *key = files[place.of->key].path;
         uint8_t digests[2][32], name[PAIR_NAME];
@@ -164,8 +168,8 @@ int pairs_try(struct pairs *pairs, unsigned most)
     int status = 0;
 
     pairs->starts = pairs->files->want == NULL;
-    begin_walk(pairs, &walk, PAIR_VISITED);
-    for (unsigned i = 0; i < most && (place = next_place(pairs, &walk)).of != NULL; i++) {
+    pairs_walk_begin(pairs, &walk);
+    for (unsigned i = 0; i < most && (place = pairs_walk_next(pairs, &walk)).of != NULL; i++) {
         pair_load_begin(pairs, place, false, true);
         if (pairs->starts && pair_load_failure(pairs, place.of->number) != NULL)
             status = -1; /* goes on, for all mistakes to be logged */
@@ -192,8 +196,8 @@ static void go_on_walking(struct pairs *pairs)
         if (!asked && !pairs->walk.runs && !pairs->walk.again)
             return;
         if (!asked && !pairs->walk.runs)
-            begin_walk(pairs, &pairs->walk, PAIR_TRIED);
-        place = asked ? pairs->wanted : next_place(pairs, &pairs->walk);
+            mark_walk(pairs, &pairs->walk, PAIR_TRIED);
+        place = asked ? pairs->wanted : pairs_walk_next(pairs, &pairs->walk);
         pairs->wanted = (struct pair_place) { NULL, NULL };
         if (place.of != NULL && (asked || is_due(pairs, place.of)))
             pair_load_begin(pairs, place, asked, false);
@@ -223,8 +227,8 @@ void pairs_remind(struct pairs *pairs, struct log *log)
     struct pair_place place;
     struct pair_facts facts;
 
-    begin_walk(pairs, &walk, PAIR_VISITED);
-    while ((place = next_place(pairs, &walk)).of != NULL)
+    pairs_walk_begin(pairs, &walk);
+    while ((place = pairs_walk_next(pairs, &walk)).of != NULL)
         if (pair_store_peek(&pairs->store, place.of->number, &facts, sizeof(facts)))
             expiry_remind(files[place.of->certificate].path, facts.expiry, log);
 }

@@ -80,5 +80,8 @@ enum pairs_found pairs_find(struct pairs *pairs, const struct tls_profile *profi
 void pairs_refresh(struct pairs *pairs);
 /* Takes the file that was asked for. */
 void pairs_opened(struct pairs *pairs, int fd, int error);
+/* Visits all pairs at once, each number once: begins, and returns the next one; NULL at the end. */
+void pairs_walk_begin(struct pairs *pairs, struct pairs_walk *walk);
+struct pair_place pairs_walk_next(struct pairs *pairs, struct pairs_walk *walk);
 /* Logs the pairs that expire. */
 void pairs_remind(struct pairs *pairs, struct log *log);

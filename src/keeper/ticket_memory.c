@@ -3,22 +3,15 @@
 #include "keeper/ticket_memory.h"
 
 #include "os/memory.h"
+#include "os/memory_file.h"
 #include "tls/engine.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <sys/stat.h>
 
 int ticket_memory_create(void)
 {
-    int fd = os_segment_create("forkbeard-tickets"), error;
-
-    if (fd == -1 || (ftruncate(fd, TLS_TICKETS_SIZE) == 0 && os_segment_seal(fd) == 0))
-        return fd;
-    error = errno;
-    close(fd);
-    errno = error;
-    return -1;
+    return memory_file_make("forkbeard-tickets", TLS_TICKETS_SIZE);
 }
 
 bool ticket_memory_fits(int fd, uint32_t layout)

@@ -7,6 +7,7 @@
 #include "configuration/logs.h"
 #include "master/master.h"
 #include "master/quit.h"
+#include "pool/report.h"
 #include "pool/worker.h"
 #include "process/environment.h"
 #include "process/process_ops.h"
@@ -161,6 +162,11 @@ static void worker_gone(void *host, uint32_t incarnation)
     upgrade_tell_gone(&master_of(host)->upgrade, incarnation);
 }
 
+static void give_report(void *host, const char *text, size_t n)
+{
+    control_report(&master_of(host)->control, text, n);
+}
+
 static void in_child(void *host, const struct cycle *cycle)
 {
     if (master_of(host)->background != -1) /* a process waits for us, or reads our standard error */
@@ -193,6 +199,7 @@ static const struct pool_ops pool_ops = {
     .is_handed_over = is_listener_handed_over,
     .ask_inbox = ask_inbox,
     .worker_gone = worker_gone,
+    .reported = give_report,
     .in_child = in_child,
     .exited = child_exited,
 };
@@ -287,6 +294,11 @@ static const char *accept_command(void *host, enum command command)
     return NULL;
 }
 
+static const char *ask_certificates(void *host)
+{
+    return pool_report_ask(&master_of(host)->pool);
+}
+
 static bool is_master(void *host, pid_t pid)
 {
     const struct master *master = master_of(host);
@@ -301,6 +313,7 @@ static const struct control_ops control_ops = {
     .write_head = write_status_head,
     .write_tail = write_status_tail,
     .command = accept_command,
+    .ask_certificates = ask_certificates,
     .is_master = is_master,
 };
 

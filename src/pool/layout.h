@@ -192,6 +192,8 @@ struct pool_ops {
     int (*ask_inbox)(void *host, uint32_t incarnation, uint32_t asker);
     /* A worker has ended, known to workers of the other master process. */
     void (*worker_gone)(void *host, uint32_t incarnation);
+    /* The report of a keeper has come, of untrusted text; NULL: there is none. */
+    void (*reported)(void *host, const char *text, size_t n);
     /* In a new child, before the worker's start. */
     void (*in_child)(void *host, const struct cycle *cycle);
     /* A child has exited: `other`, for the host to reap, or 0: a worker, not reaped yet. */
@@ -208,10 +210,12 @@ struct pool {
     const struct worker_list *list; /* lists each worker that is forked */
     struct adopted *adopted;        /* inherited listening sockets */
     int tickets; /* memory that keepers alone map (keeper/ticket_memory.h); -1: none yet */
-    struct zones *adopted_zones; /* the first generation takes these over */
-    struct log_limit log_limit;  /* limit of `log` in the serving generation */
-    struct timer log_due;        /* when held-back lines are written */
-    struct timer log_repair;     /* until then no broken log is repaired again */
+    struct pool_worker *reporter; /* the keeper that writes a report (report.c); NULL: none does */
+    int report;                   /* its memory */
+    struct zones *adopted_zones;  /* the first generation takes these over */
+    struct log_limit log_limit;   /* limit of `log` in the serving generation */
+    struct timer log_due;         /* when held-back lines are written */
+    struct timer log_repair;      /* until then no broken log is repaired again */
     /* a generation that ends has a process, or is `serving`, or kept */
     struct generations generations;
     unsigned generation_n;        /* ever made */

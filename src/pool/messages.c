@@ -9,6 +9,7 @@
 #include "pool/keepers.h"
 #include "pool/listeners.h"
 #include "pool/outbox.h"
+#include "pool/report.h"
 #include "pool/transaction.h"
 #include "pool/worker.h"
 #include "process/process_ops.h"
@@ -53,6 +54,7 @@ static const struct message_rule {
     [MESSAGE_NAMES] = { IN(STARTING) | IN_SET_UP, false, ASKS },
     [MESSAGE_LINK_LOST] = { IN(STARTING) | IN_SET_UP, true, SERVES },
     [MESSAGE_FILE_WANTED] = { IN(STARTING) | IN_SET_UP, true, KEEPS },
+    [MESSAGE_REPORT] = { IN_SET_UP, true, KEEPS },
 };
 
 /* Carries out a request. Returns the broken rule, or NULL. */
@@ -100,6 +102,8 @@ static const char *handle_request(
         if (argument >= worker->generation->cycle->tls.file_n)
             return wrong_argument;
         return pool_keepers_want_file(worker, argument) ? NULL : unread_replies;
+    case MESSAGE_REPORT:
+        return pool_report_take(worker, argument);
     default:
         return unknown_kind;
     }

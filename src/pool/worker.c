@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "channel/fd_passing.h"
 #include "os/descriptor.h"
+#include "pool/report.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "process/signals.h"
@@ -100,6 +101,7 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
         logs_output_close(&worker->output, &worker->lines, worker->pid);
         if (worker->known)
             pool_worker_drop_inbox(worker);
+        pool_report_lose(worker);
         descriptor_close(worker->outbox.link);
         worker->outbox.link = -1;
         worker->link_n = 0;

@@ -89,6 +89,12 @@ struct tls_reply {
     char text[TLS_TEXT]; /* TLS_FAILED: why, in one line; else "" */
 };
 
+/* The certificates of a report, and the bytes of their names and errors. */
+#define TLS_REPORT_MOST 4096
+#define TLS_REPORT_TEXT 512
+/* The bytes of a report. */
+#define TLS_REPORT_SIZE (8 * 1024 * 1024)
+
 /* Memory for the keys of tickets, and behind these for sessions with servers, and the version of
  * its layout. Pages are touched when they are needed. */
 #define TLS_TICKETS_SIZE (4096 + 512 * 8192)
@@ -144,6 +150,11 @@ struct tls_engine_ops {
     /* Logs a line about each certificate that has expired, or will within TLS_EXPIRY_DAYS. create()
      * and refresh() log the same of what they read, unless the files are quiet. */
     void (*remind)(struct tls_engine *engine, struct log *log);
+    /* Returns a line of JSON about certificates, which the caller frees, of *n bytes: an object
+     * with "left_out", a number, and "certificates", of which each has "certificate" and "key",
+     * indexes of files, and what is known of "names", "not_after", "swapped" and "refused" (seconds
+     * since the epoch) and "error". NULL: no memory, or an engine without certificates. */
+    char *(*report)(struct tls_engine *engine, size_t *n);
     /* Begins a handshake; NULL without memory. An impossible start fails in the first feed(). */
     struct tls_handshake *(*begin)(struct tls_engine *engine, const struct tls_start *start);
     /* Gives bytes of the peer to a handshake, as many as have come (none, at a client's begin).

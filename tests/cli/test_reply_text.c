@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of listeners in the status: its first column is as wide as the longest address. */
+/* Replies as text: the table of listeners in the status, whose first column is as wide as the
+ * longest address, and certificates. */
 #include "cli/reply_text.h"
 
 #include "support/test.h"
@@ -57,10 +58,33 @@ START_TEST(the_title_makes_the_width)
 }
 END_TEST
 
+START_TEST(certificates_have_a_line_and_one_of_a_refusal)
+{
+    static const char reply[] =
+        "{\"certificates\":[{\"certificate\":\"/a.pem\",\"names\":\"a, b\",\"not_after\":86399,"
+        "\"swapped\":null},{\"certificate\":\"/b.pem\",\"refused\":1,\"error\":\"bad\"}],"
+        "\"left_out\":2}";
+    char *text = NULL;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+
+    ck_assert_ptr_nonnull(out);
+    reply_text_certificates(json_parse(reply, strlen(reply)), out);
+    ck_assert_int_eq(fclose(out), 0);
+    ck_assert_str_eq(text, "VALID UNTIL              REPLACED                 CERTIFICATE (NAMES)\n"
+                           "1970-01-01 23:59:59 UTC  -                        /a.pem (a, b)\n"
+                           "-                        -                        /b.pem (-)\n"
+                           "  refused at 1970-01-01 00:00:01 UTC: bad\n"
+                           "\n2 certificates more are not shown\n");
+    free(text);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, the_longest_address_makes_the_width, 0, 2);
     tcase_add_test(tcase, the_title_makes_the_width);
+    tcase_add_test(tcase, certificates_have_a_line_and_one_of_a_refusal);
 }
 
 TEST_MAIN("reply_text", add_tests)

@@ -40,6 +40,7 @@ struct host {
     struct upstream *groups;
     struct upstream_server *group_servers; /* three of each group */
     const char *refusal;
+    unsigned reports_asked;
     pid_t master;
     enum command taken;            /* the latest command */
     enum upstream_operator set_to; /* set last */
@@ -183,7 +184,14 @@ static bool is_master(void *host, pid_t pid)
     return ((struct host *)host)->master == pid;
 }
 
-static const struct control_ops ops = { write_head, write_tail, take_command, is_master };
+static const char *ask_certificates(void *host)
+{
+    ((struct host *)host)->reports_asked++;
+    return ((struct host *)host)->refusal;
+}
+
+static const struct control_ops ops = { write_head, write_tail, take_command, is_master,
+    ask_certificates };
 
 /* Adds groups, the first named "u", with a server each. */
 static inline void add_groups(struct host *host, unsigned n)

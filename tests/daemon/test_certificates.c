@@ -220,8 +220,19 @@ START_TEST(a_bad_pair_is_refused_with_a_line)
     daemon_wait_log(daemon, "it.key\" of \"");
     daemon_wait_log(daemon, "it.crt\": SSL_use_PrivateKey() failed (SSL: ");
     ck_assert(serves(daemon, &first));
+    if (_i < 2) { /* with a master */
+        ck_assert_int_eq(daemon_run(daemon, "certificates", "-c", "forkbeard.conf", NULL), 0);
+        ck_assert_ptr_nonnull(strstr(daemon->out, " UTC  -                        "));
+        ck_assert_ptr_nonnull(strstr(daemon->out, "it.crt ("));
+        ck_assert_ptr_nonnull(strstr(daemon->out, "\n  refused at 20"));
+    }
     certificates_write_key("it.key", second.key, NULL);
     expect_swap(daemon);
+    if (_i < 2) {
+        ck_assert_int_eq(daemon_run(daemon, "certificates", "-c", "forkbeard.conf", NULL), 0);
+        ck_assert_ptr_null(strstr(daemon->out, "refused at"));
+        ck_assert_ptr_null(strstr(daemon->out, " UTC  -"));
+    }
     ck_assert_uint_eq(daemon_count_log(daemon, "cannot load certificate key"), 1);
     finish(daemon);
 }

@@ -15,6 +15,9 @@
 
 #define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
 
+#define JSON_MISPLACED                                                                             \
+    "\"--json\" belongs to \"status\", \"upstream\", \"certificates\" and \"upgrade\""
+
 /* Text expected on standard error, where nginx prints too; NULL: nothing at all. */
 static const struct {
     const char *arguments[4];
@@ -54,10 +57,8 @@ static const struct {
     { { "reload" }, 1, "invalid option: \"reload\", did you mean \"-s reload\"?" },
     { { "-s", "status" }, 1, "invalid option: \"-s status\", did you mean \"status\"?" },
     { { "-s", "restart" }, 1, "invalid option: \"-s restart\", expected stop, quit," },
-    { { "--json" }, 1,
-        "invalid option: \"--json\" belongs to \"status\", \"upstream\" and \"upgrade\"" },
-    { { "-s", "stop", "--json" }, 1,
-        "invalid option: \"--json\" belongs to \"status\", \"upstream\" and \"upgrade\"" },
+    { { "--json" }, 1, JSON_MISPLACED },
+    { { "-s", "stop", "--json" }, 1, JSON_MISPLACED },
     { { "--timeout", "5s" }, 1, "invalid option: \"--timeout\" belongs to -s" },
     { { "-s", "stop", "status" }, 1,
         "invalid option: \"-s stop\" and \"status\" are two commands" },
@@ -65,7 +66,8 @@ static const struct {
     { { "-h" }, 0, "\n  status        : show workers, connections and queues" },
     { { "--version=2" }, 1, "invalid option: \"--version=2\", see -h" },
     { { "--control", "x" }, 1,
-        "invalid option: \"--control\" belongs to -s, \"status\", \"upstream\" and \"upgrade\"" },
+        "invalid option: \"--control\" belongs to -s, \"status\", \"upstream\", \"certificates\" "
+        "and \"upgrade\"" },
     { { "status", "--control=x", "-cforkbeard.conf" }, 1,
         "\"--control\" reads no configuration: leave out -c, -e, -g and -p" },
     { { "-sstop", "--control", "none.sock" }, 1,
@@ -81,8 +83,7 @@ static const struct {
         "\"ssl_ocsp\" directive of nginx is not supported: no OCSP responder is asked" },
     { { "explain", "nonsense" }, 1, "unknown directive \"nonsense\": \"forkbeard explain\" lists" },
     { { "explain", "pid", "user" }, 1, "invalid option: \"user\"" },
-    { { "explain", "pid", "--json" }, 1,
-        "invalid option: \"--json\" belongs to \"status\", \"upstream\" and \"upgrade\"" },
+    { { "explain", "pid", "--json" }, 1, JSON_MISPLACED },
     { { "certificate" }, 1,
         "\"certificate\", expected \"certificate --self-signed name [name ...]\"" },
     { { "certificate", "localhost" }, 1,

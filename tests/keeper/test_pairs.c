@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -346,6 +347,35 @@ START_TEST(all_pairs_are_tried_once)
 }
 END_TEST
 
+START_TEST(what_is_known_is_reported)
+{
+    struct talk_server server;
+    char expected[256], *text;
+    size_t n;
+
+    prepare();
+    open_keeper(&server, true);
+    talk_pair(&server, "none.pem", "ec.key");
+    talk_pair(&server, "rsa.pem", "rsa.key");
+    server.ops.tried = 2;
+    talk_start(&server);
+    memory_log_take(&server.log);
+    text = engine_openssl.report(server.engine, &n);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_uint_eq(strlen(text), n);
+    ck_assert_ptr_nonnull(
+        strstr(text, "{\"certificate\":0,\"key\":1,\"names\":\"it.example\",\"not_after\":1"));
+    snprintf(expected, sizeof(expected),
+        "\"error\":\"cannot load certificate \\\"%s/none.pem\\\": open() failed (2: ", directory);
+    ck_assert_ptr_nonnull(strstr(text, "{\"certificate\":2,\"key\":3,\"refused\":1"));
+    ck_assert_ptr_nonnull(strstr(text, expected));
+    ck_assert_ptr_nonnull(strstr(text, "{\"certificate\":4,\"key\":5}],\"left_out\":0}"));
+    free(text);
+    talk_close(&server);
+    finish();
+}
+END_TEST
+
 START_TEST(encrypted_keys_are_shared_decrypted)
 {
     struct talk_server server;
@@ -448,6 +478,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, one_engine_reads_for_all);
     tcase_add_test(tcase, a_reload_does_not_take_a_bad_pair);
     tcase_add_test(tcase, all_pairs_are_tried_once);
+    tcase_add_test(tcase, what_is_known_is_reported);
     tcase_add_test(tcase, encrypted_keys_are_shared_decrypted);
     tcase_add_test(tcase, a_full_store_is_done_without);
     tcase_add_test(tcase, the_cache_keeps_the_latest);

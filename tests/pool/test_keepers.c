@@ -284,6 +284,8 @@ START_TEST(a_broken_rule_kills)
         { 1, MESSAGE_LISTENER_BROKEN, 3, "a message of unknown kind" },
         { 0, MESSAGE_LINK, 0, "a message of unknown kind" },
         { 1, MESSAGE_FILE, 0, "a message of unknown kind" },
+        { 1, MESSAGE_REPORT, 5, "a report that was not asked for" },
+        { 0, MESSAGE_REPORT, 5, "a message of unknown kind" },
     };
     struct play *play = start(1);
     struct play_worker *worker = play_worker_find(play, cases[_i].worker);
@@ -295,7 +297,7 @@ START_TEST(a_broken_rule_kills)
     play_destroy(play);
 }
 END_TEST
-#define RULE_CASES 13
+#define RULE_CASES 15
 
 START_TEST(a_second_request_before_the_reply_kills)
 {
