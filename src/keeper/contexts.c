@@ -2,6 +2,8 @@
 /* The contexts of all profiles: see contexts.h. */
 #include "keeper/contexts.h"
 
+#include "os/memory.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,11 +152,17 @@ static int make_all_contexts(struct contexts *contexts, struct log *log)
     return status;
 }
 
+/* How many files there is memory for; without profiles the contexts were not made. */
+static size_t room_for_files(const struct tls_profiles *profiles)
+{
+    return profiles != NULL ? profiles->file_n + (size_t)1 : 0;
+}
+
 int contexts_create(struct contexts *contexts, const struct libssl *lib, struct tls_files *files,
     const struct ticket_ring *ring, struct log *log)
 {
     const struct tls_profiles *profiles = files->profiles;
-    size_t file_n = profiles->file_n > 0 ? profiles->file_n : 1, n = profiles->n + (size_t)1;
+    size_t file_n = room_for_files(profiles), n = profiles->n + (size_t)1;
     int status;
 
     contexts->lib = lib;
@@ -162,11 +170,12 @@ int contexts_create(struct contexts *contexts, const struct libssl *lib, struct 
     contexts->files = (struct pem_files) {
         .opener = files,
         .profiles = profiles,
-        .seen = calloc(file_n, sizeof(*contexts->files.seen)),
+        /* of thousands of files of pairs nothing is noted: untouched pages cost nothing */
+        .seen = os_memory_reserve(file_n * sizeof(*contexts->files.seen)),
         .level = LEVEL_EMERG,
         .outcome = "",
     };
-    contexts->of_files = calloc(file_n, sizeof(*contexts->of_files));
+    contexts->of_files = os_memory_reserve(file_n * sizeof(*contexts->of_files));
     contexts->list = calloc(n, sizeof(*contexts->list));
     contexts->of_profiles = calloc(n, sizeof(*contexts->of_profiles));
     if (contexts->files.seen == NULL || contexts->of_files == NULL || contexts->list == NULL ||
@@ -184,14 +193,18 @@ int contexts_create(struct contexts *contexts, const struct libssl *lib, struct 
 
 void contexts_destroy(struct contexts *contexts)
 {
+    size_t file_n = room_for_files(contexts->files.profiles);
+
     if (contexts->pairs.files != NULL)
         pairs_close(&contexts->pairs);
     for (unsigned i = 0; i < contexts->n; i++)
         context_destroy(&contexts->list[i]);
     free(contexts->of_profiles);
     free(contexts->list);
-    free(contexts->of_files);
-    free(contexts->files.seen);
+    if (contexts->of_files != NULL)
+        munmap(contexts->of_files, file_n * sizeof(*contexts->of_files));
+    if (contexts->files.seen != NULL)
+        munmap(contexts->files.seen, file_n * sizeof(*contexts->files.seen));
 }
 
 /* ---- Changed files ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Nameless memory of a sealed size, which processes hand to each other by its descriptor. */
+/* Memory with a descriptor for other processes, of a sealed size and without a name. */
 #pragma once
 
 #include <stddef.h>
