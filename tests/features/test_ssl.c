@@ -288,7 +288,7 @@ START_TEST(texts_of_a_certificate)
 }
 END_TEST
 
-/* The type-length-value of the type is this text; NULL: there is none. */
+/* Compares the value of a type; NULL: the type is missing. */
 static void has_tlv(fb_bytes tlvs, unsigned type, const char *expected)
 {
     fb_bytes value;
@@ -317,7 +317,7 @@ START_TEST(a_proxy_header_tells_of_tls)
     begin();
     memset(name, 'n', sizeof(name) - 1);
     for (int i = 0; i < 5; i++) {
-        /* verified, resumed, without a certificate, not verified and with a long name, with DER */
+        /* verified, resumed, without a certificate, unverified and with a long name, with DER */
         session.resumed = i == 1;
         session.verify = i == 2 ? TLS_VERIFIED_NONE : i == 3 ? TLS_VERIFY_FAILED : TLS_VERIFIED;
         session.verify_code = i == 3 ? 18 : 0;

@@ -187,7 +187,7 @@ START_TEST(a_resumed_session_has_its_certificate)
 }
 END_TEST
 
-/* The text that the engine has made must be this. */
+/* Compares a text of the engine's. */
 static void has_fact(const struct talk *talk, enum tls_fact fact, const char *expected)
 {
     fb_bytes text = tls_facts_find((fb_bytes) { talk->reply.facts, talk->reply.facts_n }, fact);
@@ -252,7 +252,7 @@ START_TEST(texts_are_nginx_s)
 }
 END_TEST
 
-/* A client without a certificate has its offers alone, and an unwanted text is not made. */
+/* A client without a certificate has offers alone, and an unwanted text is not made. */
 START_TEST(wanted_texts_alone_are_made)
 {
     SSL_CTX *client = client_of(LOOP_VERSION, NULL, NULL);

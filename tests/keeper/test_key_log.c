@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Key logs: the lines are those of the other end, and profiles without a log write none. */
+/* Key logs: both ends of a handshake have the same lines, and profiles without a log write none. */
 #include "support/directory.h"
 #include "talk.h"
 
@@ -37,7 +37,7 @@ static void open_logging(struct talk_server *server)
     server->profile.key_log = &key_log;
 }
 
-/* Reads the log; returns how many lines there are, each of which the client has noted as well. */
+/* Returns the number of lines of the log, which must be lines of the client. */
 static unsigned read_log(const struct talk_server *server)
 {
     FILE *from = fopen(server->paths[key_log], "r");
@@ -78,7 +78,7 @@ START_TEST(both_ends_have_the_same_lines)
     ck_assert_uint_eq(read_log(&server), noted.n);
     shake_hands(&server, LOOP_VERSION); /* appends */
     ck_assert_uint_eq(read_log(&server), noted.n);
-    /* a profile that was made anew has the log still */
+    /* a refreshed profile has the log still */
     certificates_write("ec.pem", identities.ec.certificate, NULL);
     engine_openssl.refresh(server.engine, &server.log.log);
     ck_assert_ptr_nonnull(strstr(memory_log_take(&server.log), "was replaced"));
@@ -100,6 +100,27 @@ START_TEST(without_a_log_nothing_is_written)
     shake_hands(&server, LOOP_VERSION);
     ck_assert_int_eq(access(server.paths[key_log], F_OK), -1);
     talk_close(&server);
+}
+END_TEST
+
+/* Profiles with the same settings share a context of libssl, but not a log. */
+START_TEST(a_log_is_of_its_profile_alone)
+{
+    struct talk_server server;
+    struct tls_profile both[2];
+
+    noted.n = 0;
+    open_logging(&server);
+    both[0] = both[1] = server.profile;
+    both[_i].key_log = NULL;
+    both[1].index = 1;
+    server.profiles.list = both;
+    server.profiles.n = 2;
+    talk_start(&server);
+    shake_hands(&server, TLS1_3_VERSION); /* with the first */
+    ck_assert_uint_eq(read_log(&server), _i == 0 ? 0 : noted.n);
+    talk_close(&server);
+    ck_assert_int_eq(unlink(server.paths[key_log]), 0);
 }
 END_TEST
 
@@ -138,6 +159,7 @@ static void add_tests(TCase *tcase)
     talk_add(tcase);
     tcase_add_loop_test(tcase, both_ends_have_the_same_lines, 0, 2);
     tcase_add_loop_test(tcase, without_a_log_nothing_is_written, 0, 2);
+    tcase_add_loop_test(tcase, a_log_is_of_its_profile_alone, 0, 2);
     tcase_add_test(tcase, a_log_that_cannot_be_opened_is_a_mistake);
     tcase_add_test(tcase, a_full_disk_is_told_once);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Responses of OCSP from files: for which certificates and clients they are sent, files that are no
- * response, and files that change. */
+/* Responses of OCSP from files: certificates and clients with a response, files without a response,
+ * and changed files. */
 #include "support/directory.h"
 #include "talk.h"
 
@@ -12,7 +12,7 @@
 
 static uint32_t stapling_files[2];
 
-/* A server with certificates of both kinds, whose files of responses are named. */
+/* Opens a server with certificates of both kinds and these files of responses. */
 static void open_stapling(struct talk_server *server, const char *first, const char *second)
 {
     talk_open(server);
@@ -23,8 +23,9 @@ static void open_stapling(struct talk_server *server, const char *first, const c
         stapling_files[server->profile.stapling_file_n++] = talk_file(server, name);
 }
 
-/* The bytes of the response that a client is sent, who asks for a certificate of this kind and for
- * its status; 0: none. They are the file's; "": the file has gone. */
+/* Returns the bytes of the response to a client that takes this kind of certificate, and asks for
+ * the status unless `file` is NULL; 0: no response. Compares the bytes with the file's, unless
+ * "". */
 static size_t stapled(struct talk_server *server, int version, const char *kind, const char *file)
 {
     SSL_CTX *client = talk_client(version, version);
@@ -91,7 +92,6 @@ START_TEST(files_without_a_response_are_refused)
 }
 END_TEST
 
-/* A responder may be of another opinion than to respond. */
 START_TEST(a_refusal_of_a_responder_is_refused)
 {
     struct talk_server server;

@@ -228,27 +228,6 @@ START_TEST(responses_of_ocsp)
 }
 END_TEST
 
-START_TEST(key_logs)
-{
-    static const char warning[] = "warning: \"ssl_key_log\" writes the keys of all sessions to "
-                                  "\"a.pem\", with which they can be "
-                                  "decrypted in /main:2:1\n";
-    const struct tls_profile *profile;
-    char both[512];
-
-    ck_assert_ptr_null(profile_with("")->key_log);
-    accept_text(&loading, SERVER("ssl_key_log a.pem;"), warning);
-    profile = loading_server(&loading, 0)->tls;
-    check_file_is(*profile->key_log, "/a.pem", "/main:2");
-    ck_assert(loading.cycle->tls.files[*profile->key_log].appends);
-    ck_assert_uint_ne(*profile->key_log, profile->pairs[0].certificate); /* which is read */
-    snprintf(both, sizeof(both),
-        "%swarning: no keys of sessions are written to files under \"sandbox strict\"\n", warning);
-    accept_text(&loading, SERVER("ssl_key_log a.pem;") " sandbox strict;", both);
-    ck_assert_ptr_null(loading_server(&loading, 0)->tls->key_log);
-}
-END_TEST
-
 START_TEST(servers_inherit)
 {
     accept_text(&loading,
@@ -466,7 +445,6 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, equal_pairs_have_one_number);
     tcase_add_test(tcase, keys_of_tickets);
     tcase_add_test(tcase, responses_of_ocsp);
-    tcase_add_test(tcase, key_logs);
     tcase_add_test(tcase, servers_inherit);
     tcase_add_test(tcase, a_server_without_tls_has_no_profile);
     tcase_add_test(tcase, old_versions_are_left_out);

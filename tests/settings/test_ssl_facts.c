@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Texts about handshakes: which of them engines make, and sessions keep, for which variables and
- * PROXY headers. */
+/* Texts about handshakes, made by engines and kept by sessions, for variables and PROXY headers;
+ * logs of keys. */
 #include "settings/loading.h"
 #include "support/test.h"
+
+#include <string.h>
 
 #define BEGIN "events { } stream { "
 #define PAIR "ssl_certificate a.pem; ssl_certificate_key a.key; "
@@ -90,9 +92,32 @@ START_TEST(a_variable_makes_sessions_keep_facts)
 }
 END_TEST
 
+#define LOGGED BEGIN "server { listen 1 ssl; " PAIR "\nssl_key_log a.pem; } }"
+
+START_TEST(key_logs)
+{
+    static const char warning[] = "warning: \"ssl_key_log\" writes the keys of all sessions to "
+                                  "\"a.pem\", with which they can be "
+                                  "decrypted in /main:2:1\n";
+    const struct tls_profile *profile;
+    char both[512];
+
+    accept_text(&loading, LOGGED, warning);
+    profile = loading_server(&loading, 0)->tls;
+    ck_assert_str_eq(strrchr(loading.cycle->tls.files[*profile->key_log].path, '/'), "/a.pem");
+    ck_assert(loading.cycle->tls.files[*profile->key_log].appends);
+    ck_assert_uint_ne(*profile->key_log, profile->pairs[0].certificate); /* which is read */
+    snprintf(both, sizeof(both),
+        "%swarning: no keys of sessions are written to files under \"sandbox strict\"\n", warning);
+    accept_text(&loading, LOGGED " sandbox strict;", both);
+    ck_assert_ptr_null(loading_server(&loading, 0)->tls->key_log);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, key_logs);
     tcase_add_test(tcase, a_variable_makes_sessions_keep_facts);
 }
 
