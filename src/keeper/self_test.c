@@ -192,12 +192,14 @@ int self_test_run(struct handshakes *handshakes, const struct ticket_ring *ring,
 {
     struct trial trial = {
         .shared = handshakes,
-        .reply = { .out = malloc(TLS_FLIGHT_MOST), .out_most = TLS_FLIGHT_MOST },
+        .reply = { .out = malloc(TLS_FLIGHT_MOST),
+            .out_most = TLS_FLIGHT_MOST,
+            .peer = malloc(TLS_PEER_MOST) },
         .ciphers = ciphers_create(),
     };
     const char *failed = "no memory";
 
-    if (trial.ciphers != NULL && trial.reply.out != NULL)
+    if (trial.ciphers != NULL && trial.reply.out != NULL && trial.reply.peer != NULL)
         failed = make_contexts(&trial, ring, log);
     if (failed == NULL)
         failed = try_roles(&trial);
@@ -210,6 +212,7 @@ int self_test_run(struct handshakes *handshakes, const struct ticket_ring *ring,
     handshakes->lib->SSL_CTX_free(trial.peer_ctx);
     OPENSSL_cleanse(&trial.reply.session, sizeof(trial.reply.session));
     free(trial.reply.out);
+    free(trial.reply.peer);
     ciphers_destroy(trial.ciphers);
     return failed == NULL ? 0 : -1;
 }
