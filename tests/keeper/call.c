@@ -74,6 +74,8 @@ void call_run(struct call *call)
     do {
         feed_call(call);
         SSL_do_handshake(call->server);
+        if (call->feeds > 0 && --call->feeds == 0)
+            return;
     } while (call->step == TLS_MORE && BIO_pending(call->to_client) > 0);
 }
 

@@ -12,7 +12,8 @@ struct call {
     struct tls_reply reply;
     enum tls_step step;
     size_t piece;     /* bytes of each feed(); 0: all there are */
-    unsigned tickets; /* records with tickets that call_prove() has passed over */
+    unsigned feeds;   /* the most of them; 0: no limit */
+    unsigned tickets; /* records with tickets, passed over by call_prove() */
     struct ciphers *ciphers;
 };
 

@@ -247,6 +247,50 @@ START_TEST(a_server_may_ask_for_a_certificate)
 }
 END_TEST
 
+START_TEST(a_server_may_ask_for_another_group)
+{
+    const struct tls_start start = call_start("");
+    SSL_CTX *server = call_server(TLS1_3_VERSION, TLS1_3_VERSION);
+    struct talk_server engine;
+    struct call call;
+
+    SSL_CTX_set1_groups_list(server, "P-384");
+    call_open(&engine);
+    talk_start(&engine);
+    call_through(&call, &engine, server, &start);
+    call_prove(&call);
+    ck_assert_uint_eq(call.reply.session.group, 24);
+    call_end(&call);
+    SSL_CTX_free(server);
+    talk_close(&engine);
+}
+END_TEST
+
+START_TEST(a_server_may_go_away)
+{
+    const struct tls_start start = call_start("");
+    SSL_CTX *server = call_server(LOOP_VERSION, LOOP_VERSION);
+    struct talk_server engine;
+    struct call call;
+
+    call_open(&engine);
+    talk_start(&engine);
+    for (unsigned feeds = 1; feeds < 60; feeds++) {
+        call_begin(&call, &engine, server, &start);
+        call.piece = 50;
+        call.feeds = feeds;
+        call_run(&call);
+        call_end(&call);
+        if (call.step == TLS_DONE)
+            break;
+        ck_assert_int_eq(call.step, TLS_MORE);
+    }
+    ck_assert_int_eq(call.step, TLS_DONE);
+    SSL_CTX_free(server);
+    talk_close(&engine);
+}
+END_TEST
+
 START_TEST(an_unhappy_server_fails_the_handshake)
 {
     const struct tls_start start = call_start("");
@@ -327,6 +371,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_name_is_sent_where_the_profile_says_so, 0, 10);
     tcase_add_loop_test(tcase, a_protocol_may_be_chosen, 0, 4);
     tcase_add_loop_test(tcase, a_server_may_ask_for_a_certificate, 0, 2);
+    tcase_add_test(tcase, a_server_may_ask_for_another_group);
+    tcase_add_loop_test(tcase, a_server_may_go_away, 0, 2);
     tcase_add_test(tcase, an_unhappy_server_fails_the_handshake);
     tcase_add_loop_test(tcase, engines_shake_hands, 0, 2);
 }
