@@ -22,6 +22,7 @@ const struct session_backends backends_ops = {
     .tries_size = sizeof(struct session_tries),
     .try_size = sizeof(struct session_try),
     .begin = chain_begin,
+    .chosen = chain_check,
     .keepalive = keepalive_put,
     .connect_again = backend_connect_again,
     .connect_failed = backend_connect_failed,

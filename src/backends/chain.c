@@ -85,43 +85,71 @@ void chain_init(struct stream *stream, const struct stream_settings *settings, u
 
 /* ---- A client ---- */
 
-/* Compares the chain with the binding, and keeps it for the next connection; false: a circle. */
-static COLD bool follow_chain(struct fb_conn *conn, uint32_t chain)
+/* Compares the chain with the binding; false: a circle, and the client is closed. */
+static COLD bool compare_chain(struct fb_conn *conn, uint32_t chain)
 {
     const struct binding *binding = session_binding_of(conn);
     const struct chain_use *use = &stream_of(conn)->chains;
+
+    if (use->binding_n > CHAIN_BITS ? chain <= use->binding_n : (chain & binding->chain) == 0)
+        return true;
+    conn_log(conn, LEVEL_ERROR, 0,
+        "a connection of this daemon has come back to %s: servers lead to each other in a circle",
+        binding->text);
+    session_set_status(conn, STATUS_INTERNAL);
+    conn_close(conn);
+    return false;
+}
+
+/* Keeps the chain for the next connection. */
+static COLD void keep_chain(struct fb_conn *conn, uint32_t chain)
+{
     struct session_conn *session;
     struct session_record *record;
 
-    if (use->binding_n > CHAIN_BITS ? chain > use->binding_n : (chain & binding->chain) != 0) {
-        conn_log(conn, LEVEL_ERROR, 0,
-            "a connection of this daemon has come back to %s: servers lead to each other in a "
-            "circle",
-            binding->text);
-        session_set_status(conn, STATUS_INTERNAL);
-        conn_close(conn);
-        return false;
-    }
     session = session_conn_make(conn);
     record = session != NULL ? session_record_create(session) : NULL;
     if (record != NULL)
         record->chain = chain;
-    return true;
+}
+
+/* Takes the chain of a client's connection; 0: none is noted. */
+static uint32_t take_chain(const struct fb_conn *conn)
+{
+    const struct chain_use *use = &stream_of(conn)->chains;
+    const struct binding *binding = conn->owner;
+
+    assert(!conn->outgoing);
+    if (use->table == NULL || use->table->used == 0 || conn->peer.family == AF_UNIX)
+        return 0;
+    return shared_take_chain(use->table, hash_ends(&conn->peer, binding->address.in.sin_port),
+        use->tag, conn->net->loop.clock.mono_ms);
 }
 
 bool chain_begin(struct fb_conn *conn)
 {
-    const struct chain_use *use = &stream_of(conn)->chains;
-    const struct binding *binding = conn->owner;
-    uint32_t chain;
-    uint64_t key;
+    uint32_t chain = take_chain(conn);
 
-    assert(!conn->outgoing);
-    if (use->table == NULL || use->table->used == 0 || conn->peer.family == AF_UNIX)
+    if (likely(chain == 0))
         return true;
-    key = hash_ends(&conn->peer, binding->address.in.sin_port);
-    chain = shared_take_chain(use->table, key, use->tag, conn->net->loop.clock.mono_ms);
-    return likely(chain == 0) || follow_chain(conn, chain);
+    if (session_binding_of(conn)->names == NULL && !compare_chain(conn, chain))
+        return false; /* else a name may choose another server */
+    keep_chain(conn, chain);
+    return true;
+}
+
+bool chain_check(struct fb_conn *conn)
+{
+    const struct session_record *record = session_record_of(conn);
+    uint32_t chain = record != NULL ? record->chain : 0;
+
+    if (chain == 0) {
+        chain = take_chain(conn); /* noted behind our accept, by another worker */
+        if (likely(chain == 0))
+            return true;
+        keep_chain(conn, chain);
+    }
+    return compare_chain(conn, chain);
 }
 
 /* ---- A connection to a server ---- */

@@ -12,5 +12,7 @@
 void chain_init(struct stream *stream, const struct stream_settings *settings, uint32_t generation);
 /* Begins a client's session; false: a circle, and the client is closed after a line in the log. */
 bool chain_begin(struct fb_conn *conn);
+/* Compares the chain of a session that was held up with the server that it has now; as above. */
+bool chain_check(struct fb_conn *conn);
 /* Notes the chain of a connection begun for the owner, if it goes to a port of ours. */
 void chain_note(struct stream *stream, const struct fb_conn *owner, const struct fb_conn *server);

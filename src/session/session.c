@@ -117,7 +117,8 @@ bool session_begin(struct fb_conn *conn)
     conn->opened_ms = conn->net->loop.clock.mono_ms;
     if (conn_logs(conn, LEVEL_INFO))
         session_log_start(conn);
-    return !session_server_of(conn)->connects || stream_of(conn)->backends->begin(conn);
+    return (!session_server_of(conn)->connects && session_binding_of(conn)->names == NULL) ||
+           stream_of(conn)->backends->begin(conn);
 }
 
 /* Gives the connection the protocol's state, zeroed; false without memory. */
@@ -222,6 +223,8 @@ void session_serve(struct fb_conn *conn)
     struct stream *stream = stream_of(conn);
 
     assert(conn->session_phase >= SESSION_HEADER && conn->session_phase <= SESSION_PREREAD);
+    if (session_server_of(conn)->connects && !stream->backends->chosen(conn))
+        return;
     if (admit_client(stream, conn))
         open_session(stream, conn, session_ops_of(conn));
 }

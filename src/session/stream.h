@@ -55,6 +55,9 @@ struct session_backends {
     size_t tries_size, try_size; /* bytes of struct session_tries and struct session_try */
     /* Begins the session of a client for a server that connects; false: the client is closed. */
     bool (*begin)(struct fb_conn *client);
+    /* Goes on with a held up session, whose server connects and may have been chosen meanwhile;
+     * false: as above. */
+    bool (*chosen)(struct fb_conn *client);
     /* Callbacks of a connection to a server: struct conn_ops has the contracts. */
     bool (*keepalive)(struct fb_conn *conn);
     void (*connect_again)(struct fb_conn *conn);

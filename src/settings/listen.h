@@ -11,6 +11,7 @@
 struct binding;
 struct scope;
 struct server_names;
+struct stream_settings;
 
 /* An address of a `listen` directive, or one port of a range. The first listen of an address stands
  * for all servers of the address. */
@@ -37,5 +38,7 @@ struct listen_address {
 };
 
 int listen_set(struct apply *apply, const struct conf_directive *directive, void *field);
+/* Returns the bit of a further binding in chains; 0: there is none left (backends/chain.h). */
+uint32_t ports_next_chain(struct stream_settings *stream);
 /* Makes the cycle's listeners of the `listen` directives of all servers (ports.c). */
 void ports_build(struct apply *apply, struct scope *stream);

@@ -36,6 +36,13 @@ static struct listen_address *find_wide_port(
     return RB_FIND(listens, listens, &wide);
 }
 
+uint32_t ports_next_chain(struct stream_settings *stream)
+{
+    unsigned n = stream->binding_n++;
+
+    return n < CHAIN_BITS ? UINT32_C(1) << n : 0;
+}
+
 static void add_binding(
     struct apply *apply, struct listener *listener, struct listen_address *listen)
 {
@@ -53,9 +60,7 @@ static void add_binding(
     binding->ops = &session_conn_ops;
     listen->binding = binding;
     address_format_zone(&listen->address, binding->text);
-    if (stream->binding_n < CHAIN_BITS)
-        binding->chain = UINT32_C(1) << stream->binding_n;
-    stream->binding_n++;
+    binding->chain = ports_next_chain(stream);
     if (listen->address.any.sa_family != AF_UNIX)
         stream->listen_ports |= UINT64_C(1) << address_port(&listen->address) % 64;
     port->several = !STAILQ_EMPTY(&port->bindings);

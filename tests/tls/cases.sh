@@ -421,6 +421,12 @@ part_secured() {
         through 7503
     fi
     answers through 7504
+    if [ "$server" = forkbeard ]; then
+        answers through 7507 -servername one.test
+        eventually has_lines secured.log '^7507 200 11/11 11/11$'
+        ! ask through 7508 -servername two.test || fail "a circle: is served"
+        eventually has_lines circle.log 'come back to .*:7508: servers lead to each other in a circle'
+    fi
     fails 7505 refused.log 'SSL_do_handshake.. failed .* while SSL handshaking to upstream'
     fails 7506 cut.log 'peer closed connection in SSL handshake while SSL handshaking to upstream'
 }

@@ -188,6 +188,7 @@ static struct binding *make_binding(
         return NULL;
     *binding = *default_binding;
     binding->server = listen->server;
+    binding->chain = ports_next_chain(&apply->cycle->stream);
     return binding;
 }
 
