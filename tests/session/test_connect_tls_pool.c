@@ -83,7 +83,7 @@ START_TEST(an_idle_connection_stays)
 }
 END_TEST
 
-/* Who waits for a place gets a connection that is secured already, or shakes hands. */
+/* A waiting connection takes the place of a secured one, or shakes hands. */
 START_TEST(a_waiting_connection_is_secured)
 {
     struct told told, next;

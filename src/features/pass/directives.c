@@ -30,8 +30,9 @@ static const struct server *find_own(
     const struct address *address = to->target != NULL ? &to->target->address : NULL;
     const struct binding *binding = address != NULL ? pass_bindings_find(list, address) : NULL;
 
-    if (binding == NULL || binding->names != NULL || (address_is_wildcard(&binding->address) &&
-                               !address_is_wildcard(address) && !address_is_loopback(address)))
+    if (binding == NULL || binding->names != NULL ||
+        (address_is_wildcard(&binding->address) && !address_is_wildcard(address) &&
+            !address_is_loopback(address)))
         return NULL;
     return binding->server;
 }
