@@ -148,6 +148,15 @@ static void feed_kit_tls(fb_test_peer *peer)
         kit_misused("no keys for a peer");
 }
 
+/* Returns the number of bytes that the worker has sent before its handshake, perhaps all so far. */
+static size_t bytes_before_hello(const struct sim_socket *socket)
+{
+    static const uint8_t record[] = { TLS_HANDSHAKE, 3 };
+    const uint8_t *hello = memmem(socket->sent, socket->sent_n, record, sizeof(record));
+
+    return hello != NULL ? (size_t)(hello - (const uint8_t *)socket->sent) : socket->sent_n;
+}
+
 void kit_tls_begin(fb_test_peer *peer, bool is_server, const char *how)
 {
     struct kit_tls *tls = kit_alloc(sizeof(*tls));
@@ -170,8 +179,8 @@ void kit_tls_begin(fb_test_peer *peer, bool is_server, const char *how)
     tls->handshake = tls->engine != NULL ? tls_engine_plain.begin(tls->engine, &start) : NULL;
     if (tls->ciphers == NULL || tls->handshake == NULL)
         kit_misused("no memory for TLS of a peer");
-    add_kit_bytes(&tls->heard, sim_sent(peer->socket), peer->socket->sent_n);
-    tls->taken = peer->socket->sent_n;
+    tls->taken = is_server ? bytes_before_hello(peer->socket) : peer->socket->sent_n;
+    add_kit_bytes(&tls->heard, sim_sent(peer->socket), tls->taken);
     if (!is_server)
         feed_kit_tls(peer);
 }
