@@ -56,7 +56,8 @@ fb_conn *checked_connect_with(fb_worker *worker, const fb_target *target, const 
     fb_connect_options own;
 
     if (!WORKER(worker) || !OPTIONS(&own, options) || (own.owner != NULL && !CONN(own.owner)) ||
-        !BYTES(own.key, own.key_n, "key"))
+        !BYTES(own.key, own.key_n, "key") || !BYTES(own.tls_name.p, own.tls_name.n, "tls_name") ||
+        !BYTES(own.tls_before.p, own.tls_before.n, "tls_before"))
         return NULL;
     if ((target != NULL || own.address == NULL) && !checked_target(target, CHECKED_CALL))
         return NULL;

@@ -3,6 +3,8 @@
  * connections of one name and profile are alike. */
 #include "session/connecting.h"
 
+#include "tls/record.h"
+
 static void keep_connection(struct told *told)
 {
     keepalive_keep(told->conn, 10000);
@@ -57,9 +59,10 @@ START_TEST(a_kept_connection_is_for_its_name_alone)
 }
 END_TEST
 
-/* A record without data, as a ticket is, ends nothing; data, and an end, do. */
+/* A ticket or an update of keys ends nothing; data, and an end, do. */
 START_TEST(an_idle_connection_stays)
 {
+    static const uint8_t ticket[] = { 4, 0, 0, 3, 1, 2, 3 };
     struct told told, next;
     struct tls_client *peer;
 
@@ -67,17 +70,19 @@ START_TEST(an_idle_connection_stays)
     peer = open_connection(&told, with());
     keep_connection(&told);
     if (_i == 0)
-        sealing_add_update(&peer->peer, false);
+        sealing_add(&peer->peer, TLS_HANDSHAKE, ticket, sizeof(ticket));
     else if (_i == 1)
+        sealing_add_update(&peer->peer, false);
+    else if (_i == 2)
         sealing_add_text(&peer->peer, "unasked");
     else
         sealing_add_close(&peer->peer);
     sealing_say(&peer->peer);
     fixture_run(test.fixture);
     ask(&next, with());
-    ck_assert(is_reused(&next) == (_i == 0));
+    ck_assert(is_reused(&next) == (_i <= 1));
     fixture_run(test.fixture);
-    ck_assert_uint_eq(next.openings, _i == 0);
+    ck_assert_uint_eq(next.openings, _i <= 1);
     tls_client_destroy(&peer);
     finish();
 }
@@ -115,7 +120,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_kept_connection_is_for_its_name_alone);
-    tcase_add_loop_test(tcase, an_idle_connection_stays, 0, 3);
+    tcase_add_loop_test(tcase, an_idle_connection_stays, 0, 4);
     tcase_add_loop_test(tcase, a_waiting_connection_is_secured, 0, 2);
 }
 
