@@ -25,7 +25,7 @@ extern const fb_protocol *(*const checked_protocol_wrapper)(
 #define MODULE_NEEDS                                                                               \
     (FB_NEEDS_EXEC | FB_NEEDS_CODE | FB_NEEDS_NAMES | FB_NEEDS_UDP | FB_NEEDS_LISTEN |             \
         FB_NEEDS_CONNECT | FB_NEEDS_BIND | FB_NEEDS_RESOLVER | FB_NEEDS_TRANSPARENT |              \
-        FB_NEEDS_TLVS | FB_NEEDS_CERTIFICATES)
+        FB_NEEDS_TLVS | FB_NEEDS_CERTIFICATES | FB_NEEDS_TLS)
 
 #define MODULE_KIND KIND('M', 'O', 'D', 'L')
 

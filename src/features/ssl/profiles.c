@@ -207,6 +207,17 @@ static bool needs_facts(struct apply *apply, const struct scope *stream, uint32_
     return keeps || (needs & (FB_NEEDS_TLVS | FB_NEEDS_CERTIFICATES)) != 0;
 }
 
+/* Reports a server without a certificate whose protocol starts TLS. */
+static void check_needed_tls(struct apply *apply, const struct scope *server)
+{
+    const struct ssl_values *values = feature_values(server, FEATURE_SSL);
+
+    if ((server->server->needs & FB_NEEDS_TLS) != 0 && values->certificates.n == 0)
+        report_error(apply->report, &server->directive->name,
+            "no \"ssl_certificate\" is defined for protocol \"%s\", which starts TLS",
+            server->server->protocol->name);
+}
+
 void ssl_make_profiles(struct apply *apply, struct scope *stream)
 {
     struct ssl_conf *conf = feature_conf(apply, FEATURE_SSL);
@@ -216,6 +227,7 @@ void ssl_make_profiles(struct apply *apply, struct scope *stream)
 
     keeps |= needs_facts(apply, stream, &conf->facts);
     STAILQ_FOREACH (server, &stream->servers, link) { /* a client may be passed on */
+        check_needed_tls(apply, server);
         server->server->keeps_tls = keeps;
         server->server->keeps_certificate = (conf->facts & TLS_FACT_PEER) != 0;
     }

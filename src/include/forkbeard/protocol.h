@@ -202,6 +202,8 @@ typedef struct fb_variable_definition {
 /* No rights, but facts that sessions keep of the TLS of their clients. Since API 4 */
 #define FB_NEEDS_TLVS 512u          /* for tlvs() of fb_stream */
 #define FB_NEEDS_CERTIFICATES 1024u /* certificates of clients */
+/* No right either: has fb_start_tls(), and servers need an ssl_certificate. Since API 4 */
+#define FB_NEEDS_TLS 2048u
 
 /* References to connections of this protocol are also valid in other protocols, for fb_find() and
  * for messages. */
