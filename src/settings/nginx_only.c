@@ -81,7 +81,7 @@ static const struct lack tls_lacks[] = {
     { "ssl_verify", "" },
     { "ssl_", LACKS_OPENSSL },
     { "ssl", ": \"ssl\" is a parameter of \"listen\"" },
-    { "starttls", ": this version has no STARTTLS" },
+    { "starttls", ": STARTTLS is \"proxy_starttls\" of \"stream\"" },
     { .prefix = NULL },
 };
 

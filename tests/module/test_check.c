@@ -125,8 +125,8 @@ SPOIL(replaced_path, (p->directives[1].value = FB_VALUE_STRING,
 SPOIL(number_path, p->directives[1].flags = FB_DIRECTIVE_READS)
 SPOIL(
     path, (p->directives[1].value = FB_VALUE_STRING, p->directives[1].flags = FB_DIRECTIVE_WRITES))
-SPOIL(every_need, p->protocol.needs = FB_NEEDS_TRANSPARENT * 2 - 1)
-SPOIL(unknown_need, p->protocol.needs = FB_NEEDS_TRANSPARENT * 2)
+SPOIL(every_need, p->protocol.needs = FB_NEEDS_TLS * 2 - 1)
+SPOIL(unknown_need, p->protocol.needs = FB_NEEDS_TLS * 2)
 SPOIL(old_api, (p->protocol.api = 1, p->protocol.size = offsetof(fb_protocol, needs),
                    p->protocol.needs = UINT64_MAX))
 SPOIL(worker_ops, p->protocol.worker_ops = &first_ops)
@@ -196,7 +196,7 @@ static const struct {
     { every_need, NULL },
     { great_state, "wants 4294967295 bytes of conn_state for a connection, and 16777216 are the "
                    "most: take large buffers from fb_alloc()" },
-    { unknown_need, "has unknown needs (needs 0x200): is it built for a newer forkbeard?" },
+    { unknown_need, "has unknown needs (needs 0x1000): is it built for a newer forkbeard?" },
     { old_api, NULL },
     { worker_ops, NULL },
     { short_worker_ops, "gives fb_worker_ops an impossible size, 0 bytes: begin with" },

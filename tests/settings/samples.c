@@ -260,7 +260,7 @@ static bool is_refused(const char *name)
 {
     return (!HAVE_CARES && strcmp(name, "resolver") == 0) || strcmp(name, "limit_conn") == 0 ||
            strcmp(name, "limit_conn_rate") == 0 || strcmp(name, "health_check") == 0 ||
-           strcmp(name, "ssl_certificate") == 0;
+           strcmp(name, "ssl_certificate") == 0 || strcmp(name, "proxy_starttls") == 0;
 }
 
 static void add_table(const struct setting *table, enum field_of field_of, unsigned feature)

@@ -114,7 +114,7 @@ START_TEST(what_only_nginx_has_is_called_so)
         { "js_import", "" },
         { "mgmt", "" },
         { "zone_sync", "" },
-        { "starttls", ": this version has no STARTTLS" },
+        { "starttls", ": STARTTLS is \"proxy_starttls\" of \"stream\"" },
         { "ssl", ": \"ssl\" is a parameter of \"listen\"" },
         { "ssl_buffer_size", "" },
         { "ssl_certificate_cache", ": this version has no certificates by variables" },

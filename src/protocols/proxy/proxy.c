@@ -42,6 +42,8 @@ static int proxy_conf_done(fb_conf *conf, void *value, const void *parent)
     (void)parent;
     own->health.most = (uint64_t)own->buffer_size;
     own->health.bind = &own->bind;
+    if (own->starttls.dialect != NULL && fb_conf_need(conf, FB_NEEDS_TLS) != 0)
+        return -1;
     own->health.tls = own->tls;
     return proxy_health_done(conf, own->upstream, &own->health);
 }
@@ -139,6 +141,14 @@ static const fb_directive directives[] = {
     { .name = "proxy_ssl",
         .value = FB_VALUE_TLS,
         .offset = offsetof(struct proxy_conf, tls),
+        .initial = "off" },
+    { .name = "proxy_starttls",
+        .value = FB_VALUE_CUSTOM,
+        .offset = offsetof(struct proxy_conf, starttls),
+        .room = sizeof(struct proxy_starttls),
+        .set = proxy_starttls_set,
+        .args_least = 1,
+        .args_most = 2,
         .initial = "off" },
     { .name = "proxy_timeout",
         .value = FB_VALUE_MSEC,

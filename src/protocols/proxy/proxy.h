@@ -5,6 +5,7 @@
 #pragma once
 
 #include "protocols/proxy/health.h"
+#include "protocols/proxy/starttls.h"
 
 #include <forkbeard/forkbeard.h>
 
@@ -36,6 +37,12 @@ struct proxy_rate {
     uint64_t fixed;          /* 0: any */
 };
 
+/* TLS of clients after a command of their protocol. */
+struct proxy_starttls {
+    const struct starttls_dialect *dialect; /* NULL: off */
+    bool optional;                          /* clients may go on without */
+};
+
 struct proxy_conf {
     const fb_upstream *upstream;
     int64_t connect_timeout, timeout; /* ms */
@@ -49,6 +56,7 @@ struct proxy_conf {
     struct proxy_bind bind;
     struct proxy_rate download, upload;
     enum proxy_header header;
+    struct proxy_starttls starttls;
     const fb_tls_profile *tls; /* proxy_ssl; NULL: off */
     struct proxy_health health;
 };
@@ -75,8 +83,13 @@ struct proxy {
     bool unbound : 1;       /* the text of proxy_bind has turned out to be no address */
 };
 
-/* session.c: the callbacks of clients */
-extern const fb_ops proxy_session_ops;
+/* session.c: the callbacks of clients, and of servers, whose state is the client */
+extern const fb_ops proxy_session_ops, proxy_server_ops;
+
+/* dialogue.c: Talks with client and server until the client has TLS, and pipes both then. */
+void proxy_dialogue_begin(fb_conn *client, fb_conn *server, const fb_pipe_options *options);
+/* dialogue.c: proxy_starttls off | PROTOCOL [optional] */
+int proxy_starttls_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 
 /* Bytes of the longest PROXY header. */
 #define PROXY_HEADER_MOST (52 + FB_TLVS_MOST)

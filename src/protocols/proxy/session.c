@@ -100,7 +100,10 @@ static int server_opened(fb_conn *server, void *state)
     own->upstreams->connected(client);
     if (conf->header != PROXY_HEADER_NONE && conf->tls == NULL)
         write_header(client, server, conf->header);
-    fb_pipe(client, server, &options);
+    if (conf->starttls.dialect != NULL)
+        proxy_dialogue_begin(client, server, &options);
+    else
+        fb_pipe(client, server, &options);
     return 0;
 }
 
@@ -163,7 +166,7 @@ static void server_closed(fb_conn *server, void *state, fb_reason reason)
     }
 }
 
-static const fb_ops server_ops = {
+const fb_ops proxy_server_ops = {
     .size = sizeof(fb_ops), .opened = server_opened, .closed = server_closed
 };
 
@@ -182,7 +185,7 @@ static fb_conn *connect_bound(fb_conn *client, const fb_target *target, fb_conne
         return NULL;
     if (options->local != NULL && conf->bind.transparent)
         options->flags |= FB_CONNECT_TRANSPARENT;
-    return fb_connect_with(fb_worker_of(client), target, &server_ops, client, options);
+    return fb_connect_with(fb_worker_of(client), target, &proxy_server_ops, client, options);
 }
 
 /* Connects to a server with the options of TLS; NULL: no connection. */
@@ -216,7 +219,7 @@ static void connect_to(fb_conn *client, struct proxy *proxy, const struct proxy_
     else if (conf->bind.n > 0)
         server = connect_bound(client, run->target, &options);
     else
-        server = fb_connect_with(own->worker, run->target, &server_ops, client, &options);
+        server = fb_connect_with(own->worker, run->target, &proxy_server_ops, client, &options);
     if (server != NULL)
         return;
     fb_conn_logf(client, FB_LOG_ERROR, "no connection is left for the server");
