@@ -115,6 +115,7 @@ int backend_tls_await(struct fb_conn *conn)
         .start = {
             .role = TLS_CLIENT,
             .profile = trunk->tls->profile->index,
+            .offload = trunk->tls->profile->offload,
             .name = trunk_name(trunk),
             .server = number_of_server(&trunk->target),
         },

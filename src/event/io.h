@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 
 struct source;
+struct os_tls_keys;
 
 enum io_status {
     IO_DONE,        /* n bytes moved, n > 0 */
@@ -33,6 +34,23 @@ struct io_span {
 
 /* The steps of a connect(); any may fail. */
 enum io_step { IO_CONNECT, IO_TRANSPARENT, IO_BIND };
+
+/* Whether the socket has taken all that the kernel has sealed for it. */
+enum io_sealed {
+    IO_SEALED_LEFT,  /* the end may follow, or the connection is over */
+    IO_SEALED_SOON,  /* the kernel is about to go on, and no event will tell */
+    IO_SEALED_LATER, /* the socket has no room, of which an event will tell */
+};
+
+/* Output that the kernel seals, counted by its giver. */
+struct io_sealing {
+    uint8_t cipher;    /* enum os_tls_cipher */
+    uint8_t overhead;  /* bytes that a record adds to its plaintext */
+    uint64_t sequence; /* number of the first record */
+    uint64_t begin;    /* bytes that the socket had taken before it; set by `seal` */
+    uint64_t plain;    /* bytes given since */
+    uint64_t most;     /* the number of the next record, at most */
+};
 
 /* Options of a connecting socket, and the outcome. */
 struct io_connect {
@@ -77,6 +95,18 @@ struct io_ops {
     /* At most n bytes into or out of a pipe; both NULL: bytes cannot go past this process. */
     struct io_result (*splice_in)(struct source *source, int pipe, size_t n);
     struct io_result (*splice_out)(struct source *source, int pipe, size_t n);
+    /* Gives the kernel the keys of TLS for the output; -1 with errno, and output goes on as before.
+     * NULL, as the two below: no kernel seals. */
+    int (*seal)(struct source *source, const struct os_tls_keys *keys, struct io_sealing *sealing);
+    /* Sends a record of another type than data, whole or not at all. */
+    struct io_result (*send_record)(
+        struct source *source, uint8_t type, const uint8_t *p, size_t n);
+    /* Asked before the end of a half or a connection, which would lose what the kernel still keeps;
+     * sets sealing->most. */
+    enum io_sealed (*sealed)(const struct source *source, struct io_sealing *sealing);
+    /* Told that much output follows: a layer may leave its part to the kernel, and then has
+     * splice_out. False: there is no use in telling again. NULL: not a layer's. */
+    bool (*offload)(struct source *source);
     /* Bytes sent and not acknowledged, lost by a reset, plus one for an end of our half; or 0. */
     size_t (*queued)(const struct source *source);
     /* Ends our half, after what was sent. */
@@ -112,6 +142,11 @@ struct io_result io_socket_sendfile(struct source *source, int fd, off_t *offset
 /* For systems that have splice(). */
 struct io_result io_socket_splice_in(struct source *source, int pipe, size_t n);
 struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n);
+int io_socket_seal(
+    struct source *source, const struct os_tls_keys *keys, struct io_sealing *sealing);
+struct io_result io_socket_send_record(
+    struct source *source, uint8_t type, const uint8_t *p, size_t n);
+enum io_sealed io_socket_sealed(const struct source *source, struct io_sealing *sealing);
 
 /* The operations of every table. */
 #define IO_SOCKET_COMMON                                                                           \
@@ -125,7 +160,8 @@ struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n)
 #if LINUX_SYSTEM
 #define IO_SOCKET_SYSTEM                                                                           \
     .queued = io_socket_queued, .sendfile = io_socket_sendfile, .splice_in = io_socket_splice_in,  \
-    .splice_out = io_socket_splice_out
+    .splice_out = io_socket_splice_out, .seal = io_socket_seal,                                    \
+    .send_record = io_socket_send_record, .sealed = io_socket_sealed
 #else
 #define IO_SOCKET_SYSTEM .queued = io_socket_queued, .sendfile = io_socket_sendfile
 #endif

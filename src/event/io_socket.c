@@ -3,6 +3,7 @@
  * own), again after EINTR; "would block" becomes "again" with a direction. */
 #include "event/source.h"
 #include "os/descriptor.h"
+#include "os/kernel_tls.h"
 #include "os/sockets.h"
 
 #include <errno.h>
@@ -221,6 +222,38 @@ struct io_result io_socket_splice_in(struct source *source, int pipe, size_t n)
 struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n)
 {
     return moved_bytes(os_socket_splice(pipe, source->fd, n), IO_AGAIN_WRITE);
+}
+
+int io_socket_seal(
+    struct source *source, const struct os_tls_keys *keys, struct io_sealing *sealing)
+{
+    uint64_t begin;
+
+    if (os_tls_taken(source->fd, &begin) == -1 || os_tls_seal(source->fd, keys) == -1)
+        return -1;
+    sealing->begin = begin;
+    return 0;
+}
+
+struct io_result io_socket_send_record(
+    struct source *source, uint8_t type, const uint8_t *p, size_t n)
+{
+    return moved_bytes(os_tls_send(source->fd, type, p, n), IO_AGAIN_WRITE);
+}
+
+enum io_sealed io_socket_sealed(const struct source *source, struct io_sealing *sealing)
+{
+    struct pollfd one = { .fd = source->fd, .events = POLLOUT };
+    uint64_t sequence, taken, given;
+
+    if (os_tls_progress(source->fd, (enum os_tls_cipher)sealing->cipher, &sequence, &taken) == -1)
+        return errno == EAGAIN ? IO_SEALED_SOON : IO_SEALED_LEFT;
+    sealing->most = sequence;
+    given = sealing->begin + sealing->plain + (sequence - sealing->sequence) * sealing->overhead;
+    if (taken >= given)
+        return IO_SEALED_LEFT;
+    /* without room, the look makes the kernel tell of room */
+    return poll(&one, 1, 0) == 1 ? IO_SEALED_SOON : IO_SEALED_LATER;
 }
 
 const struct io_ops io_socket = { IO_SOCKET_COMMON, IO_SOCKET_ASKING, IO_SOCKET_SYSTEM };

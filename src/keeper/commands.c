@@ -15,7 +15,6 @@ static const struct refused_command {
     const char *option; /* a word of the value; NULL: any value */
     const char *why;
 } refused_commands[] = {
-    { "Options", "KTLS", "records are not the library's" },
     { "Options", "ClientRenegotiation", "there is no renegotiation" },
     { "Options", "UnsafeLegacyRenegotiation", "there is no renegotiation" },
     { "Options", "UnsafeLegacyServerConnect", "there is no renegotiation" },
@@ -23,25 +22,6 @@ static const struct refused_command {
     { "VerifyMode", NULL, "verification has a directive of its own" },
     { "RecordPadding", NULL, "records are not the library's" },
 };
-
-/* Whether a list of options with commas turns the option on. */
-static bool turns_on(const char *list, const char *option)
-{
-    size_t length = strlen(option);
-
-    while (*list != '\0') {
-        size_t n;
-
-        list += strspn(list, ", ");
-        n = strcspn(list, ", ");
-        if (*list == '+')
-            list++, n--;
-        if (n == length && strncasecmp(list, option, n) == 0)
-            return true;
-        list += n;
-    }
-    return false;
-}
 
 static const char *why_refused(
     const struct libssl *lib, SSL_CONF_CTX *conf, const struct tls_command *command)
@@ -54,7 +34,7 @@ static const char *why_refused(
         const struct refused_command *refused = &refused_commands[i];
 
         if (strcasecmp(command->name, refused->name) == 0 &&
-            (refused->option == NULL || turns_on(command->value, refused->option)))
+            (refused->option == NULL || tls_option_turns_on(command->value, refused->option)))
             return refused->why;
     }
     return NULL;

@@ -106,20 +106,35 @@ static void throttle_expired(struct loop *loop, struct timer *timer)
     net_flush(conn->net);
 }
 
+/* Goes over to splicing, where both ends can, or looks again later. */
+static void try_to_splice(struct fb_conn *conn, struct fb_conn *to)
+{
+    struct conn_direction *direction = &conn->pipe->from;
+    bool (*offload)(struct source *source) = to->source.io->offload;
+
+    if (conn->source.io->splice_in == NULL)
+        direction->look_at = UINT64_MAX;
+    else if (conn->received < direction->look_at)
+        return;
+    else if (to->source.io->splice_out != NULL)
+        conn_pipe_set_splices(conn, true);
+    else if (offload == NULL || !offload(&to->source))
+        direction->look_at = UINT64_MAX;
+    else if (to->source.io->splice_out != NULL)
+        conn_pipe_set_splices(conn, true);
+    else
+        direction->look_at = conn->received + CONN_PIPE_COPIED_MOST;
+}
+
 /* Tells of the first byte, or goes over to splicing. */
 static COLD void look_at_direction(struct fb_conn *conn, struct fb_conn *to)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
-    struct conn_direction *direction = &conn->pipe->from;
-    bool can_splice = conn->source.io->splice_in != NULL && to->source.io->splice_out != NULL;
     conn_first_byte call = conn_pipe_index(conn) == 1 ? pipe->first_byte : NULL;
 
     if (call != NULL)
-        direction->look_at = CONN_PIPE_COPIED_MOST; /* no byte came before the pipe */
-    if (!can_splice)
-        direction->look_at = UINT64_MAX;
-    else if (conn->received >= direction->look_at)
-        conn_pipe_set_splices(conn, true);
+        conn->pipe->from.look_at = CONN_PIPE_COPIED_MOST; /* no byte came before the pipe */
+    try_to_splice(conn, to);
     if (call == NULL)
         return;
     pipe->first_byte = NULL;

@@ -369,6 +369,7 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     if (pool->serving != NULL)
         listeners_note_lost(pool->serving->cycle, pool->serving->phase == GENERATION_SERVING &&
                                                       !pool->ops->is_handed_over(pool->host, NULL));
+    tls_profiles_load_kernel(&cycle->tls, pool->log);
     if (sandbox_prepare(cycle, pool->log) == 0 && prepare_tickets(pool, cycle) == 0 &&
         listeners_open(cycle, in_force, pool->adopted, slots, pool->log) == 0) {
         if (zones_open(&cycle->zones, zones, pool->log) == 0)

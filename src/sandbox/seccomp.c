@@ -243,6 +243,8 @@ static uint64_t rights_of_filter(const struct cycle *cycle)
     rights |= STAILQ_EMPTY(&needs->ports) ? 0 : RIGHT_PORTS;
     rights |= sandbox_landlock_holds_ports(cycle) ? RIGHT_HELD : 0;
     rights |= sanitized_clones ? RIGHT_CLONES : 0;
+    if (!(rights & NEEDS_KEEPER) && tls_profiles_offload(&cycle->tls) != NULL)
+        rights |= RIGHT_SEALS;
     if (needs->unknown != NULL && cycle->core.sandbox != SANDBOX_STRICT)
         rights |= RIGHT_OPEN;
     return rights;

@@ -22,6 +22,9 @@
 #include <sys/socket.h>
 
 /* Headers may be older; the numbers are the kernel's. */
+#ifndef SOL_TLS
+#define SOL_TLS 282
+#endif
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
 #endif
@@ -38,6 +41,8 @@ enum {
     RESERVE_MEMORY = 73,
     TXREHASH = 74,
     PASS_RIGHTS = 83,
+
+    TLS_OUTPUT = 1, /* TLS_TX */
 
     FASTOPEN_CONNECT = 30,
     MD5_KEY_EXTENDED = 32,
@@ -247,6 +252,8 @@ const struct rule seccomp_allowed[] = {
     /* options set by the daemon's own code in a worker */
     { OPTIONS(SOL_SOCKET, SO_KEEPALIVE, SO_RCVBUF, SO_REUSEADDR, SO_TIMESTAMP, PASS_RIGHTS) },
     { OPTIONS(IPPROTO_TCP, TCP_NODELAY) },
+    { OPTIONS(IPPROTO_TCP, TCP_ULP), .with = RIGHT_SEALS },
+    { OPTIONS(SOL_TLS, TLS_OUTPUT), .with = RIGHT_SEALS },
     { OPTIONS(IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT) },
     { OPTIONS(IPPROTO_IP, IP_TRANSPARENT), .with = FB_NEEDS_TRANSPARENT },
     { OPTIONS(IPPROTO_IPV6, IPV6_TRANSPARENT), .with = FB_NEEDS_TRANSPARENT },

@@ -14,6 +14,7 @@
 #define RIGHT_PORTS (UINT64_C(1) << 49)  /* to connect to ports of the configuration */
 #define RIGHT_HELD (UINT64_C(1) << 50)   /* Landlock denies connections to other ports */
 #define RIGHT_CLONES (UINT64_C(1) << 51) /* the runtime of the build starts processes */
+#define RIGHT_SEALS (UINT64_C(1) << 53)  /* to give the kernel keys of TLS */
 /* a protocol of an older SDK cannot declare needs, so no need is denied */
 #define RIGHT_OPEN (UINT64_C(1) << 52)
 /* With one of these, protocols or their libraries may have own sockets; or connect anywhere. */

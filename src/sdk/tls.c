@@ -50,6 +50,7 @@ int fb_start_tls(fb_conn *conn, const fb_tls_options *options)
     if (profile == NULL)
         return -1;
     own.start.profile = profile->index;
+    own.start.offload = profile->offload;
     own.timeout = profile->handshake_timeout;
     if (options != NULL && options->size >= sizeof(*options)) {
         own.before = options->reply;

@@ -25,10 +25,13 @@ static void layer_handshake(struct session_handshake *handshake, const struct tl
         return;
     }
     conn_debug(conn, "TLS: the handshake is done");
-    if (layer_begin(conn, &reply->session, (fb_bytes) { reply->out, reply->out_n }) == -1)
+    if (layer_begin(conn, &reply->session, (fb_bytes) { reply->out, reply->out_n }) == -1) {
         conn_fail(conn, FB_NO_MEMORY);
-    else
-        handshake->done(handshake, reply);
+        return;
+    }
+    if (handshake->offload)
+        layer_allow_offload(conn);
+    handshake->done(handshake, reply);
 }
 
 static void handshake_replied(
@@ -82,6 +85,7 @@ bool session_handshake_feed(
     if (in.n > TLS_FEED_MOST)
         in.n = TLS_FEED_MOST;
     handshake->fed = in.n;
+    handshake->offload = start->offload;
     conn_stop(conn);
     tls_link_feed(link, &handshake->pending, in);
     return true;

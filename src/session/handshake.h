@@ -16,7 +16,8 @@ struct session_handshake {
     unsigned kind;
     struct fb_conn *conn;
     struct tls_pending pending;
-    size_t fed; /* bytes of the unconsumed input that the engine has been given */
+    bool offload; /* the kernel may seal the session's output */
+    size_t fed;   /* bytes of the unconsumed input that the engine has been given */
     /* The layer is on the connection; `reply` is valid until the return. */
     void (*done)(struct session_handshake *handshake, const struct tls_reply *reply);
     /* Without a handshake: the log has the reason. The owner ends the connection, after what the

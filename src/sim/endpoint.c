@@ -134,11 +134,29 @@ static void free_steps(struct sim_endpoint *s)
     }
 }
 
+void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n)
+{
+    struct sim_socket *view = &s->view;
+
+    if (view->sent_n + n + 1 > s->sent_room) {
+        s->sent_room = 2 * (view->sent_n + n + 1);
+        view->sent = realloc(view->sent, s->sent_room);
+        assert(view->sent != NULL);
+    }
+    sim_record(s->sim, p, n);
+    memcpy(view->sent + view->sent_n, p, n);
+    view->sent_n += n;
+    view->sent[view->sent_n] = '\0'; /* text can be compared as a string */
+    if (view->queues)
+        view->queued += n;
+}
+
 void sim_endpoint_free(struct sim_endpoint *s)
 {
     CHECK_KIND(s->sim, SIM_KIND);
     assert(TAILQ_EMPTY(&s->watches));
     free_steps(s);
+    sim_seal_free(s->seal);
     free(s->lent);
     free(s->view.sent);
     RB_REMOVE(sim_endpoints, &s->sim->endpoints, s);

@@ -144,6 +144,12 @@ static struct io_result socket_recv(struct source *source, struct io_span *span)
     return RECORDED(s, 'r', receive_step(s, span));
 }
 
+/* Whether sealed bytes wait for room, before which nothing more is taken. */
+static bool sealed_waits(const struct sim_endpoint *s)
+{
+    return s->seal != NULL && s->seal->n > 0;
+}
+
 /* Returns how many of n bytes are sent now; 0 if the caller must return *result. */
 static size_t count_sendable(struct sim_endpoint *s, size_t n, struct io_result *result)
 {
@@ -160,29 +166,20 @@ static size_t count_sendable(struct sim_endpoint *s, size_t n, struct io_result 
     if (has_trouble(s, EVENT_WRITE, result))
         return 0;
     *result = s->send_error != 0 ? send_failed(s) : result_again(EVENT_WRITE);
-    if (s->send_error != 0 || s->connecting || most == 0)
+    if (s->send_error != 0 || s->connecting || most == 0 || sealed_waits(s))
         return 0;
     if (n > 1 && !s->view.datagrams && sim_happens(sim, sim->trouble.partial_send))
         n = part_of(sim, n);
     return n < most ? n : most;
 }
 
-/* Appends to the sent bytes, and to the digest. */
-static void append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n)
+/* Takes bytes of a send, in the end to be sent. */
+static void take_sendable(struct sim_endpoint *s, const uint8_t *p, size_t n)
 {
-    struct sim_socket *view = &s->view;
-
-    if (view->sent_n + n + 1 > s->sent_room) {
-        s->sent_room = 2 * (view->sent_n + n + 1);
-        view->sent = realloc(view->sent, s->sent_room);
-        assert(view->sent != NULL);
-    }
-    sim_record(s->sim, p, n);
-    memcpy(view->sent + view->sent_n, p, n);
-    view->sent_n += n;
-    view->sent[view->sent_n] = '\0'; /* text can be compared as a string */
-    if (view->queues)
-        view->queued += n;
+    if (s->seal != NULL)
+        sim_seal_add(s->seal, TLS_DATA, p, n);
+    else
+        sim_append_sent(s, p, n);
 }
 
 static struct io_result count_sent(struct sim_endpoint *s, size_t sent, size_t offered)
@@ -190,7 +187,9 @@ static struct io_result count_sent(struct sim_endpoint *s, size_t sent, size_t o
     struct sim_socket *view = &s->view;
 
     assert(sent > 0 && sent <= offered && sent <= view->room);
-    if (view->room != SIZE_MAX)
+    if (s->seal != NULL)
+        sim_io_push_sealed(s);
+    else if (view->room != SIZE_MAX)
         view->room -= sent;
     if (sent < offered && view->room > 0)
         sim_mark_changed(s, EVENT_WRITE); /* room comes back at once */
@@ -216,7 +215,7 @@ static struct io_result send_iovecs(struct sim_endpoint *s, const struct iovec *
     for (int i = 0; sent < most; i++) {
         size_t part = pieces[i].iov_len < most - sent ? pieces[i].iov_len : most - sent;
 
-        append_sent(s, pieces[i].iov_base, part);
+        take_sendable(s, pieces[i].iov_base, part);
         sent += part;
     }
     return count_sent(s, sent, offered);
@@ -251,7 +250,7 @@ static struct io_result send_file_bytes(struct sim_endpoint *s, int fd, off_t *o
         part = pread(fd, bytes, wanted, *offset);
         if (part <= 0)
             break;
-        append_sent(s, bytes, (size_t)part);
+        take_sendable(s, bytes, (size_t)part);
         *offset += part;
         sent += (size_t)part;
     } while (sent < most);
@@ -403,7 +402,7 @@ static struct io_result splice_out(struct sim_endpoint *s, int pipe, size_t n)
     taken = read(pipe, bytes, most);
     if (taken <= 0)
         return result_failed(taken == 0 ? EPIPE : errno);
-    append_sent(s, bytes, (size_t)taken);
+    take_sendable(s, bytes, (size_t)taken);
     return count_sent(s, (size_t)taken, n);
 }
 
@@ -427,6 +426,8 @@ static struct io_result socket_shutdown(struct source *source)
 
     if (s != NULL && !s->connecting)
         s->view.shut = true;
+    if (s != NULL && sealed_waits(s))
+        sim_fault(s->sim, s->view.fd, "sealed bytes are lost by shutdown()");
     return RECORDED(s, 'h', result_of(s->connecting ? ENOTCONN : 0));
 }
 
@@ -469,4 +470,7 @@ const struct io_ops sim_io_splicing = {
     OPERATIONS,
     .splice_in = socket_splice_in,
     .splice_out = socket_splice_out,
+    .seal = sim_io_seal,
+    .send_record = sim_io_send_record,
+    .sealed = sim_io_sealed,
 };

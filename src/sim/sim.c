@@ -128,9 +128,13 @@ void sim_end(struct sim_socket *socket)
 
 void sim_set_room(struct sim_socket *socket, size_t n)
 {
+    struct sim_endpoint *s = sim_endpoint_by(socket);
+
     socket->room = n;
+    if (s->seal != NULL)
+        sim_io_push_sealed(s);
     if (n > 0)
-        sim_mark_changed(sim_endpoint_by(socket), EVENT_WRITE);
+        sim_mark_changed(s, EVENT_WRITE);
 }
 
 void sim_take(struct sim_socket *socket, size_t n)

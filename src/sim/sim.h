@@ -52,6 +52,7 @@ struct sim_socket {
     size_t room;                    /* bytes that the peer still takes; initially SIZE_MAX */
     uint8_t *sent;
     size_t sent_n;
+    bool sealing;                    /* the simulated kernel seals what is sent */
     size_t queued;                   /* the last of the sent bytes, which a reset takes back */
     struct iovec pieces[SIM_PIECES]; /* the first pieces of the latest send */
     int piece_n;
@@ -102,6 +103,7 @@ struct sim {
     bool holds_notices; /* notices of threads are held back */
     int watch_error;    /* the errno for watching any source; 0: none */
     int connect_error;  /* the errno for connect(), before a descriptor exists */
+    int seal_error;     /* the errno for giving the kernel keys of TLS; 0: none */
     void (*on_wait)(struct loop *loop, int timeout); /* called when a loop begins to wait */
     void (*on_fault)(void *arg, const char *text);   /* called for each mistake of the program */
     void *fault_arg;

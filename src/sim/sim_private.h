@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "event/loop.h"
 #include "sim/sim.h"
+#include "tls/record.h"
 
 /* The first simulated descriptor, beyond all real descriptors. */
 #define SIM_FIRST_FD 1000000
@@ -54,6 +55,7 @@ struct sim_endpoint {
     STAILQ_HEAD(, sim_endpoint) clients;  /* a listener's, not accepted */
     STAILQ_ENTRY(sim_endpoint) line_link; /* in a listener's or a server's line */
     struct sim_watches watches;
+    struct sim_seal *seal; /* keys of the output (seal.c), or NULL */
 };
 
 #define SIM_LOOP_KIND KIND('s', 'i', 'm', 'l')
@@ -98,6 +100,33 @@ bool sim_is_broken(const struct sim_endpoint *s);
 void sim_break_both(struct sim_endpoint *s, int error);
 /* A reset, from either side, takes back queued bytes. */
 void sim_lose_queued(struct sim_endpoint *s);
+
+/* Appends to the sent bytes, and to the digest. */
+void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n);
+
+/* Keys of an endpoint's output, and what they have sealed. */
+struct sim_seal {
+    struct ciphers *ciphers;
+    const struct tls_suite *suite;
+    struct tls_keys keys;
+    uint8_t *bytes; /* without room in the socket */
+    size_t n;
+};
+
+struct sim_seal *sim_seal_create(const struct os_tls_keys *keys);
+/* Seals bytes in as few records as possible. */
+void sim_seal_add(struct sim_seal *seal, enum tls_type type, const uint8_t *p, size_t n);
+/* Drops the first bytes: they have room. */
+void sim_seal_drop(struct sim_seal *seal, size_t n);
+void sim_seal_free(struct sim_seal *seal);
+
+/* Operations of struct io_ops. */
+int sim_io_seal(struct source *source, const struct os_tls_keys *keys, struct io_sealing *sealing);
+struct io_result sim_io_send_record(
+    struct source *source, uint8_t type, const uint8_t *p, size_t n);
+enum io_sealed sim_io_sealed(const struct source *source, struct io_sealing *sealing);
+/* Sends sealed bytes, as far as there is room. */
+void sim_io_push_sealed(struct sim_endpoint *s);
 
 /* Creates an endpoint on its way to the server of the address. */
 struct sim_endpoint *sim_connect(struct source *source, const struct sockaddr *address,

@@ -57,6 +57,7 @@ enum tls_verified {
 struct tls_start {
     enum tls_role role;
     uint32_t profile; /* index, of the role */
+    bool offload;     /* the profile's, for whoever begins the session: no engine's affair */
     /* The server's name, for a client: its certificate must have the name, which is sent where the
      * profile says so; TLS_NAME_MOST bytes at most. The link's copy is made with the first feed. */
     fb_bytes name;

@@ -99,21 +99,42 @@ static void close_layer(struct source *source, bool reset)
     source->io->close(source, reset);
 }
 
-static const struct io_ops layer_ops = {
-    .recv = layer_recv,
-    .send = layer_send,
-    .flush = layer_flush,
-    .connected = layer_connected,
-    .ended = layer_ended,
-    .name = layer_name,
-    .queued = layer_queued,
-    .sendfile = layer_sendfile,
-    .shutdown = end_layer_half,
-    .pending = layer_pending,
-    .move = move_layer,
-    .leave = leave_layer,
-    .close = close_layer,
+#define OPERATIONS                                                                                 \
+    .recv = layer_recv, .flush = layer_flush, .connected = layer_connected, .ended = layer_ended,  \
+    .name = layer_name, .queued = layer_queued, .shutdown = end_layer_half,                        \
+    .pending = layer_pending, .move = move_layer, .leave = leave_layer, .close = close_layer
+
+static const struct io_ops offloaded_ops = {
+    OPERATIONS,
+    .send = layer_kernel_send,
+    .sendfile = layer_kernel_sendfile,
+    .splice_out = layer_kernel_splice,
 };
+
+static bool offload_layer(struct source *source)
+{
+    struct fb_conn *conn = layer_conn(source);
+    bool may = layer_kernel_take(conn);
+
+    if (layer_of(conn)->offload == LAYER_OFFLOADED)
+        source->io = &offloaded_ops;
+    return may;
+}
+
+static const struct io_ops layer_ops = {
+    OPERATIONS,
+    .send = layer_send,
+    .sendfile = layer_sendfile,
+    .offload = offload_layer,
+};
+
+void layer_allow_offload(struct fb_conn *conn)
+{
+    struct layer *layer = layer_of(conn);
+
+    assert(layer->offload == LAYER_SEALS);
+    layer->offload = LAYER_MAY;
+}
 
 int layer_init(struct net *net)
 {

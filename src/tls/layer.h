@@ -21,16 +21,30 @@ enum layer_phase {
     LAYER_FAILED, /* the peer has broken the rules, or has sent a fatal alert: no more input */
 };
 
+/* Who seals the output. */
+enum layer_offload {
+    LAYER_SEALS,     /* the layer, for ever */
+    LAYER_MAY,       /* the layer, until much output comes that the kernel can seal */
+    LAYER_OFFLOADED, /* the kernel, for ever: no keys of the output are left, to be updated */
+};
+
 struct layer {
-    struct tls_keys in, out; /* of the peer's records, and of ours */
+    struct tls_keys in; /* of the peer's records */
+    union {
+        struct tls_keys out;       /* of ours */
+        struct io_sealing sealing; /* LAYER_OFFLOADED */
+    };
     const struct tls_suite *suite;
     struct chunk *unread; /* the begin of a record, or the records behind the handshake; or NULL */
-    struct chunk *held;   /* sealed output, sent before any other; or NULL */
+    /* sealed output, sent before any other; or NULL. LAYER_OFFLOADED: type and plaintext of a record
+     * that is no data */
+    struct chunk *held;
     uint16_t plain_most;  /* of a record of ours */
     uint32_t debt;        /* of the peer, for records without data (layer_input.c) */
     uint32_t awaits;      /* the number for tls_link_ticket(); 0: no ticket is handed on */
     uint32_t ticket_left; /* bytes of a ticket that goes on in the next record */
     uint8_t phase;        /* enum layer_phase; only layer_set_phase() changes it */
+    uint8_t offload;      /* enum layer_offload */
     bool more;            /* the last receive may have left input in the socket */
     bool updated;         /* a KeyUpdate is the last of what is held: it answers all requests */
     bool tickets;         /* held output is tickets of the handshake, which no peer waits for */
@@ -41,6 +55,8 @@ struct layer {
 /* An idle session costs a slot, no more. */
 static_assert(sizeof(struct layer) <= 256, "an idle session of TLS has become dearer");
 
+/* Bytes of a file, from which on the kernel is to seal. */
+#define LAYER_FILE_LEAST ((size_t)256 * 1024)
 /* Bytes of records for one system call. */
 #define LAYER_PLAIN (4 * TLS_PLAIN_MOST)
 
@@ -50,6 +66,7 @@ struct layers {
     size_t slots_size;
     struct ciphers *ciphers;
     struct tls_link *link;                       /* which takes tickets; or NULL */
+    unsigned lacks;                              /* bits of ciphers that the kernel has refused */
     uint8_t in[NET_SCRATCH];                     /* what was received, and opened there: lent */
     uint8_t out[LAYER_PLAIN + 5 * TLS_OVERHEAD]; /* what is sent */
     uint8_t file[LAYER_PLAIN]; /* of a file; or a record as it came, while tickets are awaited */
@@ -63,6 +80,8 @@ void layer_use_link(struct net *net, struct tls_link *link);
 /* Puts TLS on an open connection, whose unconsumed input becomes records; the rest of the handshake
  * is sent before any record of ours. -1 without memory, and nothing has changed. */
 int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_bytes rest);
+/* Lets the kernel seal the output of a connection with TLS, when a file or a pipe has much of it. */
+void layer_allow_offload(struct fb_conn *conn);
 
 /* Whether the peer of a connection with TLS has ended without close_notify. */
 bool layer_is_truncated(const struct fb_conn *conn);
@@ -104,11 +123,18 @@ struct io_result layer_recv(struct source *source, struct io_span *span);
 struct io_result layer_send(struct source *source, const struct iovec *pieces, int n);
 struct io_result layer_sendfile(struct source *source, int fd, off_t *offset, size_t n);
 struct io_result layer_flush(struct source *source, bool ends);
+/* Gives the kernel the keys of the output, if nothing is held; false: the kernel never will. */
+bool layer_kernel_take(struct fb_conn *conn);
+/* The operations of LAYER_OFFLOADED. */
+struct io_result layer_kernel_send(struct source *source, const struct iovec *pieces, int n);
+struct io_result layer_kernel_sendfile(struct source *source, int fd, off_t *offset, size_t n);
+struct io_result layer_kernel_splice(struct source *source, int pipe, size_t n);
 /* Keeps sealed bytes, behind those held before; -1 without memory. */
 int layer_hold(struct fb_conn *conn, const uint8_t *p, size_t n);
 /* Ends the waiting for tickets, if any. */
 void layer_end_tickets(struct fb_conn *conn);
 /* Seals a record other than data, to be sent with the next flush; -1 without memory. */
 int layer_add_record(struct fb_conn *conn, enum tls_type type, const uint8_t *p, size_t n);
-/* Goes over to new keys of what is sent, and tells the peer; -1 as above. */
+/* Goes over to new keys of what is sent, and tells the peer; -1 as above, and where the kernel has
+ * the keys. */
 int layer_update_keys(struct fb_conn *conn);

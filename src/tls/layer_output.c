@@ -52,6 +52,19 @@ static void drop_held(struct fb_conn *conn)
     conn->source.held = false;
 }
 
+/* Has the kernel seal a record that is held: the type, and its plaintext behind. */
+static struct io_result push_record(struct fb_conn *conn, const uint8_t *held, size_t n)
+{
+    struct io_result result =
+        layer_lower(conn)->send_record(&conn->source, held[0], held + 1, n - 1);
+
+    if (result.status == IO_DONE) {
+        assert(result.n == n - 1);
+        layer_of(conn)->sealing.plain += result.n++;
+    }
+    return result;
+}
+
 /* Sends what is held: IO_DONE when all has left. A failed socket takes nothing more. */
 static struct io_result push_sealed(struct fb_conn *conn)
 {
@@ -59,10 +72,14 @@ static struct io_result push_sealed(struct fb_conn *conn)
     struct chunk *held = layer->held;
     const struct iovec piece = { held->p, chunk_length(held) };
     const struct io_ops *lower = layer_lower(conn);
-    struct io_result result = layer->tickets && lower->send_more != NULL
-                                  ? lower->send_more(&conn->source, &piece, 1)
-                                  : lower->send(&conn->source, &piece, 1);
+    struct io_result result;
 
+    if (layer->offload == LAYER_OFFLOADED)
+        result = push_record(conn, held->p, piece.iov_len);
+    else if (layer->tickets && lower->send_more != NULL)
+        result = lower->send_more(&conn->source, &piece, 1);
+    else
+        result = lower->send(&conn->source, &piece, 1);
     if (result.status == IO_FAILED)
         drop_held(conn);
     if (result.status != IO_DONE)
@@ -102,15 +119,33 @@ static inline size_t seal_at(struct fb_conn *conn, size_t at, enum tls_type type
         layers->ciphers, layer->suite, &layer->out, type, pieces, piece_n, n, layers->out + at);
 }
 
+/* Keeps a record for the kernel to seal; -1 without memory. */
+static int hold_for_kernel(struct fb_conn *conn, enum tls_type type, const uint8_t *p, size_t n)
+{
+    uint8_t record[3] = { (uint8_t)type };
+
+    assert(n < sizeof(record) && layer_of(conn)->held == NULL); /* an alert, the last of all */
+    memcpy(record + 1, p, n);
+    return layer_hold(conn, record, 1 + n);
+}
+
 int layer_add_record(struct fb_conn *conn, enum tls_type type, const uint8_t *p, size_t n)
 {
     const struct iovec piece = { (uint8_t *)p, n };
-    size_t sealed = seal_at(conn, 0, type, &piece, 1, n);
+    struct layer *layer = layer_of(conn);
+    int status = -1;
+    size_t sealed;
 
-    if (sealed > 0 && layer_hold(conn, conn->net->layers->out, sealed) == 0)
-        return 0;
-    layer_of(conn)->ended = true; /* behind a lost record the peer could open no other */
-    return -1;
+    if (layer->offload == LAYER_OFFLOADED) {
+        status = hold_for_kernel(conn, type, p, n);
+    } else {
+        sealed = seal_at(conn, 0, type, &piece, 1, n);
+        if (sealed > 0)
+            status = layer_hold(conn, conn->net->layers->out, sealed);
+    }
+    if (status == -1)
+        layer->ended = true; /* behind a lost record the peer could open no other */
+    return status;
 }
 
 int layer_update_keys(struct fb_conn *conn)
@@ -119,6 +154,8 @@ int layer_update_keys(struct fb_conn *conn)
     struct layer *layer = layer_of(conn);
 
     assert(layer->suite->version == TLS_1_3);
+    if (layer->offload == LAYER_OFFLOADED)
+        return -1;
     if (layer_add_record(conn, TLS_HANDSHAKE, message, sizeof(message)) == -1)
         return -1;
     layer->updated = true;
@@ -211,6 +248,9 @@ struct io_result layer_sendfile(struct source *source, int fd, off_t *offset, si
 
     if (unlikely(!may_seal(conn, &result)))
         return result;
+    if (n >= LAYER_FILE_LEAST && layer_of(conn)->offload == LAYER_MAY &&
+        source->io->offload(source) && layer_of(conn)->offload == LAYER_OFFLOADED)
+        return source->io->sendfile(source, fd, offset, n);
     got = pread(fd, bytes, n < LAYER_PLAIN ? n : LAYER_PLAIN, *offset);
     if (got == -1)
         return send_failed_by(errno);
@@ -220,6 +260,20 @@ struct io_result layer_sendfile(struct source *source, int fd, off_t *offset, si
     if (result.status == IO_DONE)
         *offset += (off_t)result.n;
     return result;
+}
+
+/* Whether the end may follow what the kernel has sealed; else the kernel goes on by itself. */
+static struct io_result await_kernel(struct fb_conn *conn)
+{
+    struct source *source = &conn->source;
+    enum io_sealed sealed = layer_lower(conn)->sealed(source, &layer_of(conn)->sealing);
+
+    if (sealed == IO_SEALED_LEFT)
+        return sent_of(IO_DONE, 0);
+    conn_trace(conn, "the kernel has sealed more than the socket has taken");
+    if (sealed == IO_SEALED_SOON)
+        loop_post(&conn->net->loop, &source->events[EVENT_WRITE], QUEUE_NEXT);
+    return sent_of(IO_AGAIN_WRITE, 0);
 }
 
 struct io_result layer_flush(struct source *source, bool ends)
@@ -240,5 +294,7 @@ struct io_result layer_flush(struct source *source, bool ends)
         if (result.status != IO_DONE)
             return result;
     }
+    if (ends && layer->offload == LAYER_OFFLOADED)
+        return await_kernel(conn);
     return lower->flush != NULL ? lower->flush(source, ends) : sent_of(IO_DONE, 0);
 }

@@ -46,6 +46,7 @@ struct tls_profile {
     bool prefer_server_ciphers;
     bool reject;         /* ssl_reject_handshake */
     bool sends_name;     /* the name of a client's start is sent */
+    bool offload;        /* the kernel may seal output: an option KTLS among the commands */
     const char *ciphers; /* OpenSSL's list, of TLS 1.2; NULL: the default */
     const char *groups;  /* ssl_ecdh_curve; NULL: auto */
     const uint8_t *alpn; /* the protocols, each behind its length byte; NULL: none */
@@ -84,3 +85,13 @@ struct tls_profiles {
     unsigned file_n;
     unsigned pair_n; /* different pairs of all profiles */
 };
+
+/* Whether a list of options with commas, a value of SSL_CONF's "Options", turns the option on. */
+bool tls_option_turns_on(const char *list, const char *option);
+/* Whether the kernel may seal: the last option KTLS of the commands has no minus. */
+bool tls_commands_offload(const struct tls_command *commands, unsigned n);
+/* Returns the first profile whose output the kernel may seal; NULL: there is none. */
+const struct tls_profile *tls_profiles_offload(const struct tls_profiles *profiles);
+/* Has the kernel load what a profile asks for; a warning tells that the kernel has none. For a
+ * process with its first rights. */
+void tls_profiles_load_kernel(const struct tls_profiles *profiles, struct log *log);

@@ -101,6 +101,8 @@ int worker_tls_open(struct worker *worker)
 
     if (worker->cycle->tls.n == 0)
         return 0;
+    if (worker->role == ROLE_SINGLE)
+        tls_profiles_load_kernel(&worker->cycle->tls, &worker->log);
     if (own && open_own_engine(worker) == -1)
         return -1;
     if (!own)

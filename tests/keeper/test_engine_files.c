@@ -231,10 +231,11 @@ static const char *command_mistake(struct talk_server *server, const char *name,
 
 START_TEST(commands_that_cannot_be_are_refused)
 {
-    static const struct tls_command refused[] = { { "Options", "KTLS" },
-        { "options", "-SessionTicket,+ktls" }, { "Options", "ClientRenegotiation" },
+    static const struct tls_command refused[] = {
+        { "options", "-SessionTicket,+clientrenegotiation" }, { "Options", "ClientRenegotiation" },
         { "Options", "Compression" }, { "VerifyMode", "Require" }, { "PrivateKey", "/x" },
-        { "ClientCAFile", "/x" }, { "RecordPadding", "100" } };
+        { "ClientCAFile", "/x" }, { "RecordPadding", "100" }
+    };
     struct talk_server server;
     const char *lines;
 
@@ -270,7 +271,7 @@ END_TEST
 /* Starts with two commands and shakes hands; the step. */
 static enum tls_step run_commands(const char *name, const char *value, int version, uint16_t *suite)
 {
-    struct tls_command commands[] = { { "Options", "-KTLS,PrioritizeChaCha" }, { name, value } };
+    struct tls_command commands[] = { { "Options", "KTLS,PrioritizeChaCha" }, { name, value } };
     struct talk_server server;
     struct talk talk;
     SSL_CTX *client = talk_client(version, version);

@@ -90,6 +90,28 @@ START_TEST(defaults_are_nginx_s)
 }
 END_TEST
 
+static const struct {
+    const char *commands;
+    bool offload;
+} offloads[] = {
+    { "", false },
+    { "ssl_conf_command Options KTLS;", true },
+    { "ssl_conf_command options ktls;", true },
+    { "ssl_conf_command Options PrioritizeChaCha,+KTLS;", true },
+    { "ssl_conf_command Options -KTLS;", false },
+    { "ssl_conf_command Options KTLS,-KTLS;", false },
+    { "ssl_conf_command Options KTLS; ssl_conf_command Options -KTLS;", false },
+    { "ssl_conf_command Options KTLS; ssl_conf_command Options PrioritizeChaCha;", true },
+    { "ssl_conf_command Options KTLSX;", false },
+    { "ssl_conf_command Ciphersuites KTLS;", false },
+};
+
+START_TEST(the_kernel_seals_where_an_option_says_so)
+{
+    ck_assert_int_eq(profile_with(offloads[_i].commands)->offload, offloads[_i].offload);
+}
+END_TEST
+
 START_TEST(values_are_set)
 {
     const struct tls_profile *profile = profile_with(
@@ -437,6 +459,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, defaults_are_nginx_s);
+    tcase_add_loop_test(tcase, the_kernel_seals_where_an_option_says_so, 0, countof(offloads));
     tcase_add_test(tcase, values_are_set);
     tcase_add_test(tcase, files_of_verification);
     tcase_add_test(tcase, files_lie_beside_the_configuration);

@@ -187,6 +187,7 @@ static void fill_client_profile(
         .alpn_n = values->alpn.n,
         .commands = values->commands.list,
         .command_n = values->commands.n,
+        .offload = tls_commands_offload(values->commands.list, values->commands.n),
         .verify = values->verify ? TLS_VERIFY_ON : TLS_VERIFY_OFF,
         .verify_depth = (unsigned)values->verify_depth,
         .client_ca = TLS_NO_FILE,

@@ -148,6 +148,7 @@ static size_t handshake_data(struct fb_conn *conn, fb_bytes in)
         return in.n;
     }
     start.profile = profile_of(conn)->index;
+    start.offload = profile_of(conn)->offload;
     if (!session_handshake_feed(&handshake->core, &start, in)) {
         end_unshaken(conn);
         return in.n;
