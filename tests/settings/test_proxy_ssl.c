@@ -226,7 +226,7 @@ START_TEST(a_build_without_openssl_refuses_tls_to_servers)
 {
     refuse_text(&loading, BEGIN SERVER "proxy_ssl on; } }",
         "\"proxy_ssl\" directive of nginx is not supported: OpenSSL is missing in this build in "
-        "/main:1:65\n");
+        "/main:1:64\n");
 }
 END_TEST
 
