@@ -372,6 +372,30 @@ static void tear_down(struct stepping *stepping)
     map_destroy(&stepping->scratch);
 }
 
+/* A call is done, or not, wherever a death ends the call; and so is the repair. */
+static void check_deaths(struct stepping *stepping)
+{
+    unsigned every = getenv("SOAK_KILLS") != NULL ? 1 : stepping->copy_n / 2;
+
+    check_copies(stepping);
+    ck_assert(stepping->is_after || same(&stepping->before, &stepping->after));
+    for (unsigned i = every / 2; i < stepping->copy_n; i += every)
+        check_repair(stepping, &stepping->copies[i]);
+}
+
+/* A kill leaves what the copy of its step has. */
+static void check_kills(struct stepping *stepping)
+{
+    unsigned every, steps = 0;
+
+    for (unsigned i = 0; i < stepping->copy_n; i++)
+        steps += stepping->copies[i].step;
+    every = getenv("SOAK_KILLS") != NULL ? 1 : steps / test_trials(KILL_STEPS) + 1;
+    for (unsigned i = every / 2; i < stepping->copy_n; i += every)
+        check_kill(stepping, stepping->copies[i].step);
+}
+
+/* The steps are made once for all checks: they take most of the time. */
 START_TEST(a_call_is_done_or_not_wherever_it_ends)
 {
     struct stepping stepping;
@@ -379,38 +403,8 @@ START_TEST(a_call_is_done_or_not_wherever_it_ends)
     set_up(&stepping, &scenarios[_i]);
     make_copies(&stepping, stepping.scenario->call);
     ck_assert_uint_ge(stepping.copy_n, 2); /* a lock is taken and given back */
-    check_copies(&stepping);
-    ck_assert(stepping.is_after || same(&stepping.before, &stepping.after));
-    tear_down(&stepping);
-}
-END_TEST
-
-START_TEST(a_repair_can_be_repaired)
-{
-    struct stepping stepping;
-    unsigned every;
-
-    set_up(&stepping, &scenarios[_i]);
-    make_copies(&stepping, stepping.scenario->call);
-    every = getenv("SOAK_KILLS") != NULL ? 1 : stepping.copy_n / 2;
-    for (unsigned i = every / 2; i < stepping.copy_n; i += every)
-        check_repair(&stepping, &stepping.copies[i]);
-    tear_down(&stepping);
-}
-END_TEST
-
-START_TEST(a_kill_is_what_it_is_taken_for)
-{
-    struct stepping stepping;
-    unsigned every, steps = 0;
-
-    set_up(&stepping, &scenarios[_i]);
-    make_copies(&stepping, stepping.scenario->call);
-    for (unsigned i = 0; i < stepping.copy_n; i++)
-        steps += stepping.copies[i].step;
-    every = getenv("SOAK_KILLS") != NULL ? 1 : steps / test_trials(KILL_STEPS) + 1;
-    for (unsigned i = every / 2; i < stepping.copy_n; i += every)
-        check_kill(&stepping, stepping.copies[i].step);
+    check_deaths(&stepping);
+    check_kills(&stepping);
     tear_down(&stepping);
 }
 END_TEST
@@ -480,8 +474,6 @@ static void add_tests(TCase *tcase)
     if (getenv("SOAK_KILLS") != NULL)
         tcase_set_timeout(tcase, 600);
     tcase_add_loop_test(tcase, a_call_is_done_or_not_wherever_it_ends, 0, n);
-    tcase_add_loop_test(tcase, a_repair_can_be_repaired, 0, n);
-    tcase_add_loop_test(tcase, a_kill_is_what_it_is_taken_for, 0, n);
     tcase_add_loop_test(tcase, a_robbed_process_does_its_call_again, 0, n);
 }
 
