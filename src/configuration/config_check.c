@@ -46,8 +46,10 @@ static bool open_certificates(const struct config_check *check, const struct tls
     bool all = true;
 
     for (uint32_t i = 0; i < profiles->file_n; i++) {
-        int fd = tls_file_open(profiles, i);
+        int fd = profiles->files[i].appends ? -1 : tls_file_open(profiles, i);
 
+        if (profiles->files[i].appends)
+            continue;
         if (fd == -1)
             log_write(check->log, LEVEL_EMERG, errno, "cannot open \"%s\" in %s",
                 profiles->files[i].path, profiles->files[i].at);

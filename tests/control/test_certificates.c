@@ -2,8 +2,7 @@
 /* The command "certificates" on the control socket: a keeper's report, believed in nothing. */
 #include "control/host.h"
 
-static struct tls_file files[] = { { .path = "/a.pem", .at = "conf:1" },
-    { .path = "/a.key", .at = "conf:1" } };
+static struct tls_file files[] = { { .path = "/a.pem" }, { .path = "/a.key" } };
 static const char request[] = "{\"command\":\"certificates\"}\n";
 
 static void set_up_files(struct host *host)
