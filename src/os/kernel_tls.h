@@ -19,13 +19,13 @@ enum os_tls_cipher {
 };
 
 struct os_tls_keys {
-    uint16_t version; /* of TLS, as in records: 0x0303, 0x0304 */
+    uint16_t version; /* TLS 1.2: 0x0303; 1.3: 0x0304 */
     enum os_tls_cipher cipher;
     const uint8_t *key, *iv; /* iv: 12 bytes; GCM of TLS 1.2 uses the first four */
     uint64_t sequence;       /* number of the next record */
 };
 
-/* Has the kernel load its module, which a process without CAP_NET_ADMIN cannot; ENOENT: the kernel
+/* Makes the kernel load its module, which a process without CAP_NET_ADMIN cannot; ENOENT: the kernel
  * has none, ENOSYS: the system has no such thing. */
 int os_tls_load(void);
 /* Gives the kernel the keys; after a failure the socket sends as before. ENOBUFS: the send buffer is

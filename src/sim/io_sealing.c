@@ -64,7 +64,7 @@ enum io_sealed sim_io_sealed(const struct source *source, struct io_sealing *sea
     records = sealing->most - sealing->sequence;
     assert(sealing->begin + sealing->plain + records * sealing->overhead ==
            s->view.sent_n + s->seal->n);
-    if (s->seal->n == 0)
-        return IO_SEALED_LEFT;
-    return s->view.room == 0 ? IO_SEALED_LATER : IO_SEALED_SOON;
+    if (sim_happens(s->sim, s->sim->trouble.again)) /* a thread of the kernel has not run yet */
+        return IO_SEALED_SOON;
+    return s->seal->n == 0 ? IO_SEALED_LEFT : IO_SEALED_LATER;
 }

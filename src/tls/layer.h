@@ -21,7 +21,7 @@ enum layer_phase {
     LAYER_FAILED, /* the peer has broken the rules, or has sent a fatal alert: no more input */
 };
 
-/* Who seals the output. */
+/* The seal of the output: the layer's work, or the kernel's. */
 enum layer_offload {
     LAYER_SEALS,     /* the layer, for ever */
     LAYER_MAY,       /* the layer, until much output comes that the kernel can seal */
@@ -123,7 +123,8 @@ struct io_result layer_recv(struct source *source, struct io_span *span);
 struct io_result layer_send(struct source *source, const struct iovec *pieces, int n);
 struct io_result layer_sendfile(struct source *source, int fd, off_t *offset, size_t n);
 struct io_result layer_flush(struct source *source, bool ends);
-/* Gives the kernel the keys of the output, if nothing is held; false: the kernel never will. */
+/* Gives the kernel the keys of the output, if nothing is held and the kernel can; false: it never
+ * will, so that there is no use in another call. */
 bool layer_kernel_take(struct fb_conn *conn);
 /* The operations of LAYER_OFFLOADED. */
 struct io_result layer_kernel_send(struct source *source, const struct iovec *pieces, int n);

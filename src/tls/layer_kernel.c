@@ -46,8 +46,7 @@ static COLD void note_refused(struct fb_conn *conn, int error)
     struct layer *layer = layer_of(conn);
 
     layer->offload = LAYER_SEALS;
-    if (error == ENOTCONN || error == EPIPE || error == EAGAIN || error == ENOMEM ||
-        error == ENOBUFS)
+    if (error == ENOTCONN || error == EPIPE || error == ENOMEM || error == ENOBUFS)
         return; /* an affair of this connection */
     conn->net->layers->lacks |= 1u << layer->suite->cipher;
     conn_log(conn, LEVEL_NOTICE, error, "TLS: the kernel does not seal by %s, so the worker does",
@@ -76,6 +75,8 @@ bool layer_kernel_take(struct fb_conn *conn)
     if (layer->held != NULL) /* output of our own keys */
         return true;
     if (layer_lower(conn)->seal(&conn->source, &keys, &sealing) == -1) {
+        if (errno == EAGAIN)
+            return true;
         note_refused(conn, errno);
         return false;
     }

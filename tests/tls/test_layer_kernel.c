@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #define MUCH ((size_t)300000)
+/* Bytes of a sealed record of n bytes. */
+#define SEALED(n) ((size_t)TLS_HEADER + (n) + 1 + CIPHER_TAG)
 
 static void open_offloading(struct sealed *sealed, enum fixture_events events)
 {
@@ -129,7 +131,11 @@ END_TEST
 /* What the kernel has sealed, and the socket has no room for, would be lost by the end. */
 START_TEST(an_end_waits_for_what_is_sealed)
 {
-    for (size_t room = 1; room < 60000; room += 7919) {
+    static const size_t sealed_n = 50000 + 4 * SEALED(0), rooms[] = { 1, 8000, 16000, 49999,
+        sealed_n, sealed_n + 1, sealed_n + SEALED(2) - 1, sealed_n + SEALED(2) };
+
+    for (unsigned i = 0; i < countof(rooms); i++) {
+        size_t room = rooms[i];
         struct sealed sealed;
 
         open_offloading(&sealed, _i);
@@ -139,11 +145,9 @@ START_TEST(an_end_waits_for_what_is_sealed)
         conn_close(sealed.owner->conn);
         settle_sealed(&sealed);
         fixture_pass(sealed.fixture, 1000);
-        if (room < 50000) {
-            ck_assert(!sealed.owner->socket->closed && !sealed.owner->socket->shut);
-            sealing_look(&sealed.peer);
-            ck_assert_uint_lt(sealed.peer.plain.n, MUCH + 50000);
-        }
+        ck_assert_int_eq(sealed.owner->socket->closed, room == sealed_n + SEALED(2));
+        sealing_look(&sealed.peer);
+        ck_assert_int_eq(sealed.peer.plain.n == MUCH + 50000, room >= sealed_n);
         sealed_let_all_leave(&sealed);
         ck_assert(sealing_sent_pattern(&sealed.peer, MUCH + 50000) && sealed.peer.closed);
         ck_assert(sealed.owner->socket->closed);
@@ -177,6 +181,23 @@ START_TEST(a_kernel_without_it_changes_nothing)
         }
         sealed_close(&sealed);
     }
+}
+END_TEST
+
+START_TEST(a_kernel_that_is_busy_is_asked_again)
+{
+    struct sealed sealed;
+
+    open_offloading(&sealed, _i);
+    sealed.fixture->sim->seal_error = EAGAIN;
+    send_part(&sealed, 0, MUCH);
+    ck_assert(!sealed.owner->socket->sealing);
+    sealed.fixture->sim->seal_error = 0;
+    send_part(&sealed, MUCH, MUCH);
+    ck_assert(sealed.owner->socket->sealing);
+    ck_assert(sealing_sent_pattern(&sealed.peer, 2 * MUCH));
+    ck_assert_str_eq(fixture_logged(sealed.fixture), "");
+    sealed_close(&sealed);
 }
 END_TEST
 
@@ -423,6 +444,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_peer_of_short_records_stays_with_the_layer, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, an_end_waits_for_what_is_sealed, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, a_kernel_without_it_changes_nothing, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_kernel_that_is_busy_is_asked_again, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, a_connection_without_leave_stays_with_the_layer, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, an_update_of_the_peer_alone_is_followed, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, an_update_that_is_asked_for_ends_the_session, 0, FIXTURE_EVENTS);
