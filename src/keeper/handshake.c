@@ -250,6 +250,7 @@ static void copy_peer(const struct libssl *lib, SSL *ssl, struct tls_reply *repl
     unsigned char *to = reply->peer;
     int n = peer != NULL ? i2d_X509(peer, NULL) : 0;
 
+    assert(to != NULL || n == 0);
     if (n > 0 && n <= TLS_PEER_MOST)
         reply->peer_n = (size_t)i2d_X509(peer, &to);
 }
