@@ -19,9 +19,9 @@ struct tls_pending {
     void (*replied)(struct tls_pending *pending, enum tls_step step, const struct tls_reply *reply);
 };
 
-/* Begins a handshake; -1: too many are under way, or the link has failed. Without a keeper, which is
- * to be replaced, a handshake waits for the next. Of many, the oldest whose peers are awaited fail
- * soon. */
+/* Begins a handshake; -1: too many are under way, or the link has failed. Without a keeper, which
+ * is to be replaced, a handshake waits for the next. Of many, the oldest whose peers are awaited
+ * fail soon. */
 int tls_link_begin(
     struct tls_link *link, struct tls_pending *pending, const struct tls_start *start);
 /* Says why tls_link_begin() has returned -1. */
