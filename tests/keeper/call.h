@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients of an engine of OpenSSL, that call servers of libssl in memory. */
+/* Clients of an engine of OpenSSL, and servers of libssl, in memory. */
 #pragma once
 
 #include "talk.h"
@@ -28,11 +28,11 @@ void call_begin(
 struct tls_start call_start(const char *name);
 /* Goes on until the engine is done or has failed, or the server has nothing more to say. */
 void call_run(struct call *call);
-/* Reads the next record of the server, which is whole; returns its bytes, 0: there is none. */
+/* Reads the server's next record, a whole one; returns its bytes; 0: none. */
 size_t call_record(struct call *call, uint8_t record[TLS_HEADER + TLS_SEALED_MOST]);
-/* Gives the engine the records that the server has sent, which all have tickets. */
+/* Gives the engine the server's records, all of tickets. */
 void call_tickets(struct call *call);
-/* Reads and writes records of data by the keys that the engine has handed over. */
+/* Reads and writes records of data by the engine's keys. */
 void call_prove(struct call *call);
 void call_end(struct call *call);
 /* Begins, and runs a handshake that succeeds. */

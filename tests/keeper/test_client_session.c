@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions that clients of two engines, with memory in common as keepers have, resume at servers of
- * libssl. */
+/* Sessions with servers of libssl, resumed by clients of two engines with common memory, as keepers
+ * have. */
 #include "call.h"
 #include "keeper/session_table.h"
 
@@ -44,8 +44,8 @@ static struct tls_start start_of(const char *name, uint64_t number)
     return start;
 }
 
-/* Shakes hands, takes the tickets, and proves the keys; whether the session was resumed. The
- * session stays in *session. */
+/* Shakes hands, takes the tickets, proves the keys, and copies the session; whether the session was
+ * resumed. */
 static bool resumes(
     struct talk_server *engine, const char *name, uint64_t number, struct tls_session *session)
 {
@@ -65,7 +65,7 @@ static bool resumes(
     return session->resumed == 1;
 }
 
-/* Returns when the life of the only session ends; 0: there is none. */
+/* Returns the end of the only session's life; 0: there is no session. */
 static uint64_t only_end(void)
 {
     uint64_t header[8], end = 0;

@@ -40,7 +40,7 @@ static const uint8_t *key_of(unsigned number)
     return key;
 }
 
-/* Fills bytes by a number; any byte tells which. */
+/* Puts n equal bytes. */
 static void put(unsigned key, uint64_t now, uint64_t ends, uint8_t fill, size_t n)
 {
     uint8_t bytes[SESSION_MOST];
@@ -49,7 +49,7 @@ static void put(unsigned key, uint64_t now, uint64_t ends, uint8_t fill, size_t 
     session_table_put(&table, key_of(key), now, ends, bytes, n);
 }
 
-/* Whether n bytes of a number are found; 0: none are. */
+/* Whether n equal bytes are found; 0: no session is. */
 static bool has(unsigned key, uint64_t now, uint8_t fill, size_t n)
 {
     uint8_t bytes[SESSION_MOST];
@@ -132,7 +132,7 @@ START_TEST(damage_costs_a_session)
 }
 END_TEST
 
-/* Puts a session of its number again and again, and reads those of all. */
+/* Puts sessions again and again, and reads sessions of all writers. */
 static _Noreturn void write_sessions(uint8_t writer)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tickets of a server, which a connection hands on while they come first, and passes over later. */
+/* Tickets of a server: handed on by a connection before other records, and passed over later. */
 #include "tls/link_private.h"
 #include "tls/sealing.h"
 
 #include <string.h>
 
-/* A link that takes the tickets of a handshake, which is done. */
+/* A link with a finished handshake, whose tickets are counted. */
 static struct tls_link link_;
 static unsigned taken;        /* records with tickets */
 static unsigned most;         /* after which the link wants no more */
@@ -67,7 +67,7 @@ static uint32_t await_tickets(struct loop *loop)
     return reply.session.awaits_tickets;
 }
 
-/* A connection to a server, which awaits tickets. */
+/* A client's connection, before its tickets. */
 struct client {
     struct fixture *fixture;
     struct owner *owner;
@@ -165,7 +165,6 @@ START_TEST(pieces_of_records_are_put_together)
 }
 END_TEST
 
-/* What ends the waiting, and what is said behind. */
 START_TEST(another_record_ends_the_waiting)
 {
     uint8_t glued[sizeof(tickets) + sizeof(update)];
@@ -256,7 +255,7 @@ START_TEST(a_server_takes_none)
 }
 END_TEST
 
-/* As many as may come without data: the debt of tls/layer_input.c. */
+/* The debt of tls/layer_input.c limits records without data. */
 START_TEST(tickets_without_end_are_refused)
 {
     struct client client;

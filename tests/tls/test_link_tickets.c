@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tickets behind the handshakes of clients, handed to an engine that counts them. */
+/* Tickets behind the handshakes of clients, handed to a counting engine. */
 #include "tls/linking.h"
 
 #include <string.h>
@@ -82,7 +82,7 @@ static bool give(uint32_t number, const char *record)
     return tls_link_ticket(link_, number, (fb_bytes) { (const uint8_t *)record, strlen(record) });
 }
 
-/* Shakes hands; returns the number of what awaits tickets. */
+/* Shakes hands; returns the number for tickets. */
 static uint32_t shake(struct user *user)
 {
     begin(user, TLS_CLIENT);
