@@ -4,7 +4,10 @@
 
 #include "net/conn_input.h"
 #include "net/conn_output.h"
+#include "session/session.h"
 #include "tls/layer.h"
+
+#include <errno.h>
 
 static struct session_handshake *pending_handshake(struct tls_pending *pending)
 {
@@ -51,6 +54,8 @@ static void handshake_replied(
             conn_resume(conn);
         } else {
             conn_log(conn, session_level_of(conn), 0, "%s", reply->text);
+            if (reply->local)
+                session_failed(conn, EAGAIN);
             handshake->failed(handshake);
         }
     }
@@ -80,6 +85,7 @@ bool session_handshake_feed(
     if (handshake->pending.number == 0 && tls_link_begin(link, &handshake->pending, start) == -1) {
         conn_log(
             conn, session_level_of(conn), 0, "no handshake can begin: %s", tls_link_refusal(link));
+        session_failed(conn, EAGAIN);
         return false;
     }
     if (in.n > TLS_FEED_MOST)

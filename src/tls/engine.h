@@ -87,6 +87,7 @@ struct tls_reply {
      * bytes */
     uint8_t *facts;
     size_t facts_n;
+    bool local;          /* TLS_FAILED of a link, for want of a keeper: no peer is to blame */
     char text[TLS_TEXT]; /* TLS_FAILED: why, in one line; else "" */
 };
 

@@ -270,7 +270,7 @@ void tls_link_shed(struct tls_link *link)
         forget_place(link, TAILQ_FIRST(&link->awaiting));
     while (
         link->n > TLS_HANDSHAKES_MOST - PLACES_KEPT && (place = find_oldest_place(link)) != NULL) {
-        struct tls_reply reply = { .text = "too many handshakes are under way" };
+        struct tls_reply reply = { .local = true, .text = "too many handshakes are under way" };
 
         log_crowd(link, &link->shed_ms, "handshakes of slow clients are given up");
         cancel_number(link, place->number); /* before the place can be used again */
@@ -281,7 +281,7 @@ void tls_link_shed(struct tls_link *link)
 void tls_link_fail_all(struct tls_link *link, const char *text)
 {
     for (uint32_t i = 0; i < TLS_HANDSHAKES_MOST && link->n > 0; i++) {
-        struct tls_reply reply = { .used = 0 };
+        struct tls_reply reply = { .local = true };
 
         /* an engine does not know a handshake without bytes, and the next one will do */
         if (link->places[i].phase <= LINK_BEGUN)

@@ -15,7 +15,7 @@
 #define CONNECTION ", client: 192.0.2.1, server: 192.0.2.7:77, upstream: \"192.0.2.99:443\"\n"
 #define UPSTREAM " while SSL handshaking to upstream" CONNECTION
 
-/* What a connection to the server was told. */
+/* Events of a connection to the server. */
 struct told {
     fb_conn *conn;
     unsigned openings, closings;

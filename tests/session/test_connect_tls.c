@@ -284,7 +284,7 @@ START_TEST(a_connection_ends_with_its_client)
 }
 END_TEST
 
-/* Each request for memory fails once: the connection, or the session, ends in order. */
+/* Each request for memory fails once: the connection or the session ends in order. */
 START_TEST(memory_runs_out)
 {
     struct told told = { 0 };

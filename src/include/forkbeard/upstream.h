@@ -81,8 +81,9 @@ typedef struct fb_connect_options {
 FB_SDK fb_conn *fb_connect_with(fb_worker *worker, const fb_target *target, const fb_ops *ops,
     void *state, const fb_connect_options *options);
 /* Returns the errno of a failed connection to a server: of connect(), of a refused local address,
- * or of input or output; ETIMEDOUT when the time to connect has passed; 0 without a failure. For
- * use in `closed`. Since API 4. */
+ * or of input or output; ETIMEDOUT when the time to connect has passed; EAGAIN after FB_TLS_FAILED
+ * for a reason of this host, where the server is not to blame; 0 without a failure. For use in
+ * `closed`. Since API 4. */
 FB_SDK int fb_error_of(const fb_conn *conn);
 /* Attaches a pointer to a connection to a server. The pointer stays until the connection really
  * ends, also while fb_keep() gives the connection from user to user; release(p) is then called

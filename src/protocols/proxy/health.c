@@ -210,7 +210,7 @@ static fb_probe_end probe_end_of(fb_conn *server, const struct proxy_probe *run,
     if (run->passed || (reason == FB_FINISHED && !run->probe->expects))
         return FB_PROBE_PASSED;
     if (reason == FB_DRAINED || reason == FB_NO_MEMORY || proxy_is_shortage(fb_error_of(server)) ||
-        proxy_lacks_port(fb_error_of(server)))
+        proxy_lacks_port(fb_error_of(server)) || proxy_lacks_handshake(reason, fb_error_of(server)))
         return FB_PROBE_UNUSED;
     return FB_PROBE_FAILED;
 }

@@ -19,6 +19,12 @@ static inline bool proxy_is_shortage(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
+/* Whether a TLS handshake failed for a reason of this host. */
+static inline bool proxy_lacks_handshake(fb_reason reason, int error)
+{
+    return reason == FB_TLS_FAILED && error == EAGAIN;
+}
+
 /* Whether a connection failed for want of a local port, or address. */
 static inline bool proxy_lacks_port(int error)
 {

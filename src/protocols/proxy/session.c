@@ -158,6 +158,8 @@ static void server_closed(fb_conn *server, void *state, fb_reason reason)
     default:
         if (is_own_error(fb_conf_of(client), fb_error_of(server)))
             give_up_session(client);
+        else if (proxy_lacks_handshake(reason, fb_error_of(server)))
+            end_failed_try(server, client, proxy, FB_TRY_SKIPPED, 500);
         else if (!is_local_error(fb_conf_of(client), fb_error_of(server)))
             end_failed_try(server, client, proxy, FB_TRY_FAILED, 502);
         else /* the server is not to blame: another address of proxy_bind, or server, may do */
