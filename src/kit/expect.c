@@ -378,6 +378,15 @@ static bool is_checked(const struct kit_run *run)
            (!variant->refuses_start || run->script->options->workers == 0);
 }
 
+/* Whether a server's peer has heard a ClientHello, and the run has ended before its step. */
+static bool awaits_handshake(const struct kit_run *run, const fb_test_peer *peer)
+{
+    for (size_t i = 0; peer->is_server && peer->tls == NULL && i < run->script->n; i++)
+        if (run->script->steps[i].act == FB_TEST_ACT_TLS)
+            return true;
+    return false;
+}
+
 void kit_run_check_heard(struct kit_run *run)
 {
     unsigned last = run->now;
@@ -385,7 +394,8 @@ void kit_run_check_heard(struct kit_run *run)
     kit_run_each_peer(run, kit_run_resume);
     run->step = run->script->n;
     for (run->now = 0; run->now < FB_TEST_PEERS; run->now++) {
-        if (run->peers[run->now] == NULL || !is_checked(run))
+        if (run->peers[run->now] == NULL || !is_checked(run) ||
+            awaits_handshake(run, run->peers[run->now]))
             continue;
         if (is_short_of_memory(run) || (run->variant->ending == KIT_RESETS && run->now == last))
             check_heard(run, run->now);

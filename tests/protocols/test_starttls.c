@@ -261,6 +261,41 @@ END_TEST
 
 /* ---- Servers ---- */
 
+/* TLS on both sides: after STARTTLS to the client, and at once to the server. */
+START_TEST(servers_may_have_tls_too)
+{
+    static const fb_test_step script[] = {
+        CLIENT,
+        ACCEPT,
+        FB_TEST_TLS("cert=mail.test.crt"),
+        FB_TEST_SAY("220 a\r\n"),
+        CLIENT,
+        FB_TEST_EXPECT("220 a\r\n"),
+        FB_TEST_SAY("STARTTLS\r\n"),
+        BEGINS(SMTP_READY),
+        FB_TEST_SAY("EHLO me\r\n"),
+        SERVER,
+        FB_TEST_EXPECT("EHLO me\r\n"),
+        FB_TEST_KEY_UPDATE(1),
+        FB_TEST_SAY("250 a\r\n"),
+        CLIENT,
+        FB_TEST_EXPECT("250 a\r\n"),
+        FB_TEST_SAY("QUIT\r\n"),
+        SERVER,
+        FB_TEST_EXPECT("QUIT\r\n"),
+        FB_TEST_SHUT(),
+        CLIENT,
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(converse(PASS "proxy_starttls smtp; proxy_ssl on; proxy_ssl_verify on;"
+                                   "proxy_ssl_name mail.test;"
+                                   "proxy_ssl_trusted_certificate mail.test.crt;",
+                         FB_TEST_SCRIPT(script)),
+        0);
+}
+END_TEST
+
 START_TEST(a_server_may_speak_otherwise)
 {
     static const fb_test_step script[] = {
@@ -321,6 +356,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, pop3_clients_start_tls);
     tcase_add_test(tcase, postgres_clients_ask_for_tls);
     tcase_add_test(tcase, postgres_clients_without_tls);
+    tcase_add_test(tcase, servers_may_have_tls_too);
     tcase_add_test(tcase, a_server_may_speak_otherwise);
     tcase_add_test(tcase, a_server_may_close);
     tcase_add_test(tcase, a_silent_client_times_out);
