@@ -47,8 +47,8 @@ static const struct tls_suite *plain_suite(void)
 
 static void add_kit_bytes(struct kit_bytes *bytes, const void *p, size_t n)
 {
-    if (bytes->n + n > bytes->room) {
-        bytes->room = 2 * (bytes->n + n);
+    if (bytes->n + n >= bytes->room) {
+        bytes->room = 2 * (bytes->n + n) + 1;
         bytes->p = realloc(bytes->p, bytes->room);
         if (bytes->p == NULL)
             kit_misused("no memory for the bytes of a peer");
@@ -56,6 +56,7 @@ static void add_kit_bytes(struct kit_bytes *bytes, const void *p, size_t n)
     if (n > 0)
         memcpy(bytes->p + bytes->n, p, n);
     bytes->n += n;
+    bytes->p[bytes->n] = '\0'; /* a test may print them */
 }
 
 static void drop_kit_bytes(struct kit_bytes *bytes, size_t n)

@@ -13,13 +13,16 @@ static const fb_frame_limit starttls_limit = { .most = 100 };
 
 static void tell_who(fb_conn *conn)
 {
-    fb_tls tls = { .size = sizeof(tls) };
+    fb_tls tls = { .size = sizeof(tls) }, begin = { .size = offsetof(fb_tls, group) };
     char text[300];
 
     if (fb_tls_info(conn, &tls) == -1) {
         fb_write(conn, "nobody\n", 7);
         return;
     }
+    fb_tls_info(conn, &begin); /* as of a shorter header */
+    if (begin.cipher != tls.cipher || begin.cipher_name != NULL || begin.sni.n != 0)
+        fb_write(conn, "more than asked for\n", 20);
     snprintf(text, sizeof(text), "%#x %s sni=%.*s alpn=%.*s verify=%u %d %.*s\n",
         (unsigned)tls.version, tls.cipher_name, (int)tls.sni.n, (const char *)tls.sni.p,
         (int)tls.alpn.n, (const char *)tls.alpn.p, (unsigned)tls.verify, (int)tls.verify_code,
