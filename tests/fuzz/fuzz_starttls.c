@@ -52,7 +52,7 @@ static void check_list(const struct starttls_dialect *dialect, const struct star
             has_line(for_client.text, 0, "STLS") == !state->secured, "STLS is there before TLS");
     else
         require(has_line(strstr(for_client.text, "\r\n") + 2, 4, "STARTTLS") == !state->secured,
-            "STARTTLS is there before TLS"); /* behind the name of the server */
+            "STARTTLS is there before TLS"); /* the name of the server is passed over */
 }
 
 static bool take_client_line(const struct starttls_dialect *dialect, struct starttls_state *state,
@@ -85,7 +85,7 @@ static void read_lines(const struct starttls_dialect *dialect, struct starttls_s
     while (goes_on && p < end) {
         const uint8_t *newline = memchr(p, '\n', (size_t)(end - p));
         size_t n = newline != NULL ? (size_t)(newline - p) : (size_t)(end - p);
-        uint8_t *line = malloc(n > 0 ? n : 1); /* of exactly the size */
+        uint8_t *line = malloc(n > 0 ? n : 1); /* exactly the size, for sanitizers */
 
         require(line != NULL, "memory");
         memcpy(line, p, n);

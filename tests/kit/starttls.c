@@ -20,7 +20,7 @@ static void tell_who(fb_conn *conn)
         fb_write(conn, "nobody\n", 7);
         return;
     }
-    fb_tls_info(conn, &begin); /* as of a shorter header */
+    fb_tls_info(conn, &begin); /* a caller with a shorter header */
     if (begin.cipher != tls.cipher || begin.cipher_name != NULL || begin.sni.n != 0)
         fb_write(conn, "more than asked for\n", 20);
     snprintf(text, sizeof(text), "%#x %s sni=%.*s alpn=%.*s verify=%u %d %.*s\n",

@@ -32,7 +32,7 @@ enum starttls_act {
 enum starttls_reply {
     STARTTLS_GREETING,
     STARTTLS_CAPABILITIES,      /* may have to change */
-    STARTTLS_MORE_CAPABILITIES, /* behind the first line */
+    STARTTLS_MORE_CAPABILITIES, /* past the first line */
     STARTTLS_OTHER,
 };
 
