@@ -96,9 +96,8 @@ END_TEST
 
 START_TEST(key_logs)
 {
-    static const char warning[] = "warning: \"ssl_key_log\" writes the keys of all sessions to "
-                                  "\"a.pem\", with which they can be "
-                                  "decrypted in /main:2:1\n";
+    static const char warning[] = "warning: the keys of all sessions are written to \"a.pem\", "
+                                  "with which they can be decrypted in /main:2:13\n";
     const struct tls_profile *profile;
     char both[512];
 

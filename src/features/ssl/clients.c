@@ -45,7 +45,7 @@ static const struct setting rows[] = {
     { "proxy_ssl_conf_command", CONTEXT_SERVERS, 2, 2, .set = ssl_set_conf_command, .repeats = true,
         FIELD(commands), .unset = "none" },
     { "proxy_ssl_crl", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file, FIELD(crl), .unset = "none" },
-    { "proxy_ssl_key_log", CONTEXT_SERVERS, 1, 1, .set = ssl_set_key_log, FIELD(key_log),
+    { "proxy_ssl_key_log", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file, FIELD(key_log),
         .unset = "none" },
     { "proxy_ssl_name", CONTEXT_SERVERS, 1, 1, .set = client_name_set, FIELD(name),
         .unset = "the name in proxy_pass" },

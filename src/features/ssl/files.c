@@ -77,9 +77,16 @@ uint32_t ssl_file_index(struct apply *apply, const struct conf_word *word)
 
 const uint32_t *ssl_key_log(struct apply *apply, const struct conf_word *word)
 {
+    unsigned before = apply->cycle->tls.file_n;
     const struct ssl_file *file = word != NULL ? find_file(apply, word, true) : NULL;
 
-    return file != NULL ? &file->index : NULL;
+    if (file == NULL)
+        return NULL;
+    if (apply->cycle->tls.file_n > before)
+        report_warn(apply->report, word,
+            "the keys of all sessions are written to \"%s\", with which they can be decrypted",
+            word->text);
+    return &file->index;
 }
 
 void ssl_fill_pair(struct apply *apply, struct tls_pair *pair, const struct conf_word *certificate,

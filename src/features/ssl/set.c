@@ -38,16 +38,6 @@ int ssl_set_file(struct apply *apply, const struct conf_directive *directive, vo
     return 0;
 }
 
-/* Warns, because a file that is forgotten gives away all sessions. */
-int ssl_set_key_log(struct apply *apply, const struct conf_directive *directive, void *field)
-{
-    if (directive->args[0].text[0] != '\0')
-        report_warn(apply->report, &directive->name,
-            "\"%s\" writes the keys of all sessions to \"%s\", with which they can be decrypted",
-            directive->name.text, directive->args[0].text);
-    return ssl_set_file(apply, directive, field);
-}
-
 /* ---- Versions and algorithms ---- */
 
 /* The last two are supported. */

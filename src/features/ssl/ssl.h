@@ -88,7 +88,6 @@ extern const struct feature_tls ssl_clients;
 int ssl_set_alpn(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_conf_command(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_file(struct apply *apply, const struct conf_directive *directive, void *field);
-int ssl_set_key_log(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_protocols(struct apply *apply, const struct conf_directive *directive, void *field);
 /* set.c: Refuses what nginx takes instead of the path of a certificate or key. */
 int ssl_check_pair_path(struct apply *apply, const struct conf_directive *directive);
@@ -101,7 +100,8 @@ uint32_t ssl_file_index(struct apply *apply, const struct conf_word *word);
 /* files.c: Fills a pair in; a certificate that many servers have with one key is one pair. */
 void ssl_fill_pair(struct apply *apply, struct tls_pair *pair, const struct conf_word *certificate,
     const struct conf_word *key, const struct conf_word *passwords);
-/* files.c: Returns the place of such an index of a file to append to; NULL likewise. */
+/* files.c: Returns the place of such an index of a file to append to; NULL likewise. Warns of each
+ * such file, as a forgotten one gives away all sessions. */
 const uint32_t *ssl_key_log(struct apply *apply, const struct conf_word *word);
 /* clients.c: Makes the profiles of connections to servers, in the room that is left. */
 void ssl_make_clients(struct apply *apply);
