@@ -358,6 +358,7 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
         cmdline->out == NULL && set_out(cmdline, ".", log) == -1)
         return -1;
     cmdline->cycle.testing = cmdline->test;
+    cmdline->cycle.shows_certificates = cmdline->test && !cmdline->quiet;
     if (copy_start(cmdline, values['g'], log) == -1)
         return -1;
     return resolve_paths(cmdline, values['p'], values['c'], values['e'], log);

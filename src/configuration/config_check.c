@@ -4,6 +4,7 @@
 #include "configuration/config_check.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
 #include "process/process_ops.h"
@@ -19,6 +20,10 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <sysexits.h>
+#include <time.h>
+
+/* Certificates that -t shows. */
+#define CERTIFICATES_SHOWN 64
 
 static void add_log(struct descriptors *allowed, const struct log *log)
 {
@@ -59,6 +64,45 @@ static bool open_certificates(const struct config_check *check, const struct tls
     return all;
 }
 
+/* Logs a certificate of the engine's report. */
+static void show_certificate(
+    const struct tls_profiles *profiles, struct json_value row, struct log *log)
+{
+    int64_t index = json_integer(json_member(row, "certificate"), -1);
+    time_t end = (time_t)json_integer(json_member(row, "not_after"), 0);
+    char names[TLS_REPORT_TEXT], date[32] = "-";
+    struct tm tm;
+
+    assert(index >= 0 && index < profiles->file_n); /* a report of this process */
+    json_text(json_member(row, "names"), names, sizeof(names));
+    if (gmtime_r(&end, &tm) != NULL)
+        strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC", &tm);
+    log_write(log, LEVEL_NOTICE, 0, "certificate \"%s\" of %s is valid until %s",
+        profiles->files[index].path, names[0] != '\0' ? names : "no name", date);
+}
+
+/* Logs the first of all certificates, which are good, and how many there are. */
+static void show_certificates(const struct tls_engine_ops *ops, struct tls_engine *engine,
+    const struct tls_files *files, struct log *log)
+{
+    size_t n;
+    char *text = ops->report != NULL ? ops->report(engine, &n) : NULL;
+    struct json_value report, row = { NULL, 0 };
+    unsigned shown = 0;
+
+    if (text == NULL)
+        return;
+    report = json_member(json_parse(text, n), "certificates");
+    while (shown < CERTIFICATES_SHOWN && (row = json_next(report, row)).text != NULL) {
+        show_certificate(files->profiles, row, log);
+        shown++;
+    }
+    if (files->profiles->pair_n > shown)
+        log_write(
+            log, LEVEL_NOTICE, 0, "%u certificates more are good", files->profiles->pair_n - shown);
+    free(text);
+}
+
 /* The engine of TLS tries certificates and keys: all of them for -t, and for a start the first.
  * False after a line of each mistake. */
 static bool check_certificates(const struct config_check *check, const struct cycle *cycle)
@@ -76,6 +120,8 @@ static bool check_certificates(const struct config_check *check, const struct cy
     engine = cycle->engine->create(&files, check->log);
     if (engine == NULL)
         return false;
+    if (check->options.shows_certificates)
+        show_certificates(cycle->engine, engine, &files, check->log);
     cycle->engine->destroy(engine);
     return true;
 }

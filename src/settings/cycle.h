@@ -144,6 +144,7 @@ struct cycle_options {
     const struct feature *const *features; /* features of stream {}; ends with NULL */
     const struct tls_engine_ops *engine;   /* of TLS handshakes */
     bool testing;                          /* -t: an unreadable file is a warning */
+    bool shows_certificates;               /* -t without -q */
     /* -s: only directives that find the master are applied, other mistakes are ignored */
     bool only_pid;
     /* sockets passed by the service manager, for `listen fd:NAME`; NULL: not known here */

@@ -220,6 +220,8 @@ START_TEST(a_bad_pair_is_refused_with_a_line)
     daemon_wait_log(daemon, "it.key\" of \"");
     daemon_wait_log(daemon, "it.crt\": SSL_use_PrivateKey() failed (SSL: ");
     ck_assert(serves(daemon, &first));
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-t", NULL), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "cannot load certificate key"));
     if (_i < 2) { /* with a master */
         ck_assert_int_eq(daemon_run(daemon, "certificates", "-c", "forkbeard.conf", NULL), 0);
         ck_assert_ptr_nonnull(strstr(daemon->out, " UTC  -                        "));
@@ -228,6 +230,11 @@ START_TEST(a_bad_pair_is_refused_with_a_line)
     }
     certificates_write_key("it.key", second.key, NULL);
     expect_swap(daemon);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-t", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "[notice] certificate \""));
+    ck_assert_ptr_nonnull(strstr(daemon->err, " is valid until 20"));
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-tq", NULL), 0);
+    ck_assert_ptr_null(strstr(daemon->err, "is valid until"));
     if (_i < 2) {
         ck_assert_int_eq(daemon_run(daemon, "certificates", "-c", "forkbeard.conf", NULL), 0);
         ck_assert_ptr_null(strstr(daemon->out, "refused at"));
