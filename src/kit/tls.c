@@ -29,12 +29,14 @@ struct kit_tls {
     enum tls_step step;
     char text[TLS_TEXT];
     struct ciphers *ciphers;
-    struct tls_keys in, out; /* of the worker's records, and of the peer's */
+    struct tls_keys in, out; /* keys of the worker's records, and of the peer's */
     size_t taken;            /* bytes of the socket that are in `wire`, or before */
     struct kit_bytes wire;   /* bytes of the worker that are not opened yet */
     struct kit_bytes heard;  /* plaintext */
     bool closed;
     int alert;
+    /* memory of the engine's replies */
+    uint8_t flight[TLS_FLIGHT_MOST], peer_certificate[TLS_PEER_MOST], facts[TLS_FACTS_MOST];
 };
 
 static const struct tls_suite *plain_suite(void)
@@ -128,11 +130,11 @@ static void read_how(struct kit_tls *tls, const char *how)
 /* Gives the engine what has come; behind the handshake the rest are records. */
 static void feed_kit_tls(fb_test_peer *peer)
 {
-    static uint8_t out[TLS_FLIGHT_MOST], certificate[TLS_PEER_MOST], facts[TLS_FACTS_MOST];
-    struct tls_reply reply = {
-        .out = out, .out_most = sizeof(out), .peer = certificate, .facts = facts
-    };
     struct kit_tls *tls = peer->tls;
+    struct tls_reply reply = { .out = tls->flight,
+        .out_most = sizeof(tls->flight),
+        .peer = tls->peer_certificate,
+        .facts = tls->facts };
 
     assert(tls->step == TLS_MORE);
     tls->step =
