@@ -143,6 +143,17 @@ const struct server *loading_server(const struct loading *loading, unsigned i)
     return server;
 }
 
+const struct binding *loading_binding(const struct loading *loading, unsigned i)
+{
+    const struct listener *listener = STAILQ_FIRST(&loading->cycle->stream.listeners.list);
+    const struct port *port;
+
+    while (i-- > 0)
+        listener = STAILQ_NEXT(listener, link);
+    port = listener->owner;
+    return STAILQ_FIRST(&port->bindings);
+}
+
 void become_nobody(void)
 {
     if (geteuid() == 0)

@@ -33,6 +33,8 @@ void judge_text(struct loading *loading, const char *text, const char *wrong);
 
 /* Returns the i-th server of stream {}. */
 const struct server *loading_server(const struct loading *loading, unsigned i);
+/* Returns the first binding of the i-th listener. */
+const struct binding *loading_binding(const struct loading *loading, unsigned i);
 
 /* A process with an effective user other than root, until loading_end(). */
 void become_nobody(void);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The directives of TLS to clients: profiles, what is inherited, what is warned of and refused. */
-#include "features/server_name/server_name.h"
 #include "settings/loading.h"
 #include "support/test.h"
 
@@ -21,17 +20,6 @@ static void begin(void)
 static void end(void)
 {
     loading_end(&loading);
-}
-
-static const struct binding *binding_of(unsigned i)
-{
-    const struct listener *listener = STAILQ_FIRST(&loading.cycle->stream.listeners.list);
-    const struct port *port;
-
-    for (; i > 0; i--)
-        listener = STAILQ_NEXT(listener, link);
-    port = listener->owner;
-    return STAILQ_FIRST(&port->bindings);
 }
 
 #if HAVE_OPENSSL
@@ -85,7 +73,7 @@ START_TEST(defaults_are_nginx_s)
     ck_assert_uint_eq(profile->ticket_key_n, 0);
     ck_assert_uint_eq(profile->session_timeout, 300);
     ck_assert_uint_eq(profile->handshake_timeout, 60000);
-    ck_assert(binding_of(0)->ssl);
+    ck_assert(loading_binding(&loading, 0)->ssl);
     ck_assert(!loading_server(&loading, 0)->keeps_tls);
 }
 END_TEST
@@ -145,7 +133,7 @@ START_TEST(files_of_verification)
 
     ck_assert_int_eq(profile->verify, TLS_VERIFY_OPTIONAL);
     ck_assert_uint_eq(profile->verify_depth, 3);
-    check_file_is(profile->client_ca, "/ca.pem", "/main:3"); /* of the password file */
+    check_file_is(profile->client_ca, "/ca.pem", "/main:3"); /* line of the password file */
     ck_assert_str_eq(loading.cycle->tls.files[profile->trusted].path, "/etc/t.pem");
     check_file_is(profile->crl, "/crl.pem", "/main:2");
     check_file_is(profile->dhparam, "/dh.pem", "/main:2");
@@ -241,7 +229,7 @@ START_TEST(responses_of_ocsp)
     check_file_is(profile->stapling_files[0], "/a.der", "/main:2");
     check_file_is(profile->stapling_files[1], "/b.der", "/main:2");
     profile = profile_with("ssl_stapling_file a.der; ssl_stapling_verify on;");
-    ck_assert_uint_eq(profile->stapling_file_n, 0); /* it is not on */
+    ck_assert_uint_eq(profile->stapling_file_n, 0); /* stapling is not on */
     accept_text(&loading, SERVER("ssl_stapling on;"),
         "warning: \"ssl_stapling\" ignored, no \"ssl_stapling_file\" is defined, and no OCSP "
         "responder is "
@@ -269,20 +257,7 @@ START_TEST(servers_inherit)
     ck_assert_uint_eq(loading.cycle->tls.list[1].crl, TLS_NO_FILE);
     ck_assert_uint_eq(loading.cycle->tls.list[1].alpn_n, 2);
     for (unsigned i = 0; i < 4; i++)
-        ck_assert(binding_of(i)->ssl == (i != 1));
-}
-END_TEST
-
-START_TEST(a_server_without_tls_has_no_profile)
-{
-    accept_text(&loading, BEGIN "server { listen 1; } server { listen 2 ssl; " PAIR "} }", "");
-    ck_assert_uint_eq(loading.cycle->tls.n, 1);
-    ck_assert_ptr_null(loading_server(&loading, 0)->tls);
-    accept_text(&loading, BEGIN "ssl_ciphers x; server { listen 1; } }", "");
-    ck_assert_uint_eq(loading.cycle->tls.n, 0);
-    accept_text(&loading, BEGIN "server { listen 1 ssl; ssl_reject_handshake on; } }", "");
-    ck_assert_uint_eq(loading.cycle->tls.n, 1);
-    ck_assert_uint_eq(loading.cycle->tls.list[0].pair_n, 0);
+        ck_assert(loading_binding(&loading, i)->ssl == (i != 1));
 }
 END_TEST
 
@@ -370,88 +345,9 @@ START_TEST(what_belongs_together)
         "/main:2:1\n");
     accept_text(&loading, SERVER("ssl_certificate_key b.key;"),
         "warning: \"ssl_certificate_key\" without a certificate, ignored in /main:2:21\n");
-    /* nothing that merely follows from another mistake */
+    /* a mistake that merely follows from another is not told */
     refuse_text(&loading, BEGIN "server { listen 1 ssl; ssl_certificate \"\"; } }",
         "invalid value \"\" in \"ssl_certificate\" directive: " PATH " in /main:1:60\n");
-}
-END_TEST
-
-START_TEST(an_address_has_tls_for_all_of_its_servers)
-{
-    accept_text(&loading,
-        BEGIN "server { listen 1; " PAIR "} server {\nlisten 1 ssl; server_name b; " PAIR "} }",
-        "warning: \"ssl\" is in force for all servers of 0.0.0.0:1, although not all servers have "
-        "the parameter in /main:2:8\n");
-    ck_assert(binding_of(0)->ssl);
-    refuse_text(&loading,
-        BEGIN "server { listen 1; } server {\nlisten 1 ssl; server_name b; " PAIR "} }",
-        "warning: \"ssl\" is in force for all servers of 0.0.0.0:1, although not all servers have "
-        "the parameter in /main:2:8\n"
-        "no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive in /main:1:37\n");
-    accept_text(
-        &loading, BEGIN "server { listen 1; } server { listen 127.0.0.1:1 ssl; " PAIR "} }", "");
-    ck_assert(!binding_of(0)->ssl);
-    ck_assert(STAILQ_NEXT(binding_of(0), link)->ssl);
-}
-END_TEST
-
-#define NO_CERTIFICATE "no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive in "
-#define VERIFY "ssl_verify_client on; ssl_client_certificate ca.pem; "
-
-/* Returns the binding of the address's server, by its place among all. */
-static const struct binding *named_binding(unsigned place)
-{
-    const struct server_names *names = binding_of(0)->names;
-
-    ck_assert_ptr_nonnull(names);
-    ck_assert_uint_lt(place, names->n);
-    ck_assert(names->servers[place].binding->ssl);
-    return names->servers[place].binding;
-}
-
-START_TEST(a_server_without_a_certificate_has_the_default_server_s)
-{
-    accept_text(&loading,
-        BEGIN "server { listen 1 ssl; server_name b; " PAIR "} "
-              "server { listen 1 ssl default_server; ssl_reject_handshake on; " PAIR "} "
-              "server { listen 1 ssl; server_name c; } }",
-        "");
-    ck_assert_uint_eq(loading.cycle->tls.n, 2);
-    ck_assert_ptr_eq(named_binding(0)->server->tls, &loading.cycle->tls.list[1]);
-    ck_assert_ptr_eq(named_binding(1)->server->tls, &loading.cycle->tls.list[0]);
-    ck_assert_ptr_null(named_binding(2)->server->tls);
-    ck_assert_ptr_eq(named_binding(2)->tls, &loading.cycle->tls.list[1]);
-    /* a default server that rejects all other names needs no certificate; the rest do then */
-    accept_text(&loading,
-        BEGIN "server { listen 1 ssl; ssl_reject_handshake on; } "
-              "server { listen 1 ssl; server_name b; " PAIR "} "
-              "server { listen 1 ssl; server_name c; ssl_reject_handshake on; } }",
-        "");
-    refuse_text(&loading,
-        BEGIN "server { listen 1 ssl; ssl_reject_handshake on; }\n"
-              "server { listen 1 ssl; server_name b; } }",
-        NO_CERTIFICATE "/main:2:17\n");
-}
-END_TEST
-
-START_TEST(a_server_without_a_certificate_verifies_as_the_default_server)
-{
-    static const char mistake[] =
-        "a server without \"ssl_certificate\" has the TLS of the default server, and cannot verify "
-        "clients in another way in /main:2:17\n";
-
-    refuse_text(&loading,
-        BEGIN "server { listen 1 ssl; " PAIR "}\nserver { listen 1 ssl; server_name b; " VERIFY
-              "} }",
-        mistake);
-    refuse_text(&loading,
-        BEGIN "server { listen 1 ssl; " PAIR VERIFY
-              "}\nserver { listen 1 ssl; server_name b; ssl_verify_client on; "
-              "ssl_client_certificate other.pem; } }",
-        mistake);
-    accept_text(&loading,
-        BEGIN VERIFY "server { listen 1 ssl; " PAIR "} server { listen 1 ssl; server_name b; } }",
-        "");
 }
 END_TEST
 
@@ -469,13 +365,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, keys_of_tickets);
     tcase_add_test(tcase, responses_of_ocsp);
     tcase_add_test(tcase, servers_inherit);
-    tcase_add_test(tcase, a_server_without_tls_has_no_profile);
     tcase_add_test(tcase, old_versions_are_left_out);
     tcase_add_test(tcase, values_are_refused);
     tcase_add_test(tcase, what_belongs_together);
-    tcase_add_test(tcase, an_address_has_tls_for_all_of_its_servers);
-    tcase_add_test(tcase, a_server_without_a_certificate_has_the_default_server_s);
-    tcase_add_test(tcase, a_server_without_a_certificate_verifies_as_the_default_server);
 }
 
 #else
@@ -495,7 +387,6 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    (void)binding_of;
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, a_build_without_openssl_refuses_all);
 }
