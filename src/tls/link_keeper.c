@@ -312,7 +312,7 @@ static bool is_packet_socket(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_SEQPACKET;
 }
 
-static void again_expired(struct loop *loop, struct timer *timer)
+static void keeper_again_expired(struct loop *loop, struct timer *timer)
 {
     struct keeper_link *keeper = container_of(timer, struct keeper_link, again);
 
@@ -367,7 +367,7 @@ struct tls_link *tls_link_create(struct loop *loop, void (*lost)(struct loop *lo
         return NULL;
     STAILQ_INIT(&keeper->unsent);
     keeper->lost = lost;
-    keeper->again.expired = again_expired;
+    keeper->again.expired = keeper_again_expired;
     tls_link_init(&keeper->base, loop, &link_ops);
     keeper->base.source_ops.run[EVENT_READ] = run_keeper_read;
     keeper->base.source_ops.run[EVENT_WRITE] = run_keeper_write;
