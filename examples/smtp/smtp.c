@@ -25,7 +25,7 @@ struct smtp_session {
     char sender[ADDRESS_MAX + 1];
     unsigned greeted : 1, has_sender : 1, in_data : 1, too_long : 1, drains : 1;
     unsigned recipients, errors;
-    char *message; /* of fb_temp_alloc(), until the message has ended */
+    char *message; /* memory of fb_temp_alloc(), until the message has ended */
     size_t n;
 };
 
@@ -139,7 +139,7 @@ static void smtp_ehlo(fb_conn *conn, struct smtp_session *session, const char *a
     snprintf(size, sizeof(size), "250-SIZE %lld", (long long)conf->max_size);
     reply(conn, "250-forkbeard");
     reply(conn, size);
-    if (fb_can_start_tls(conn)) /* not again within TLS */
+    if (fb_can_start_tls(conn)) /* TLS does not begin within TLS */
         reply(conn, "250-STARTTLS");
     reply(conn, "250 8BITMIME");
 }
@@ -166,7 +166,7 @@ static void smtp_starttls(fb_conn *conn, struct smtp_session *session, const cha
         refuse(conn, session, "454 4.7.0 TLS is not available");
 }
 
-/* What a client has said in plain does not count any more. */
+/* Forgets what a client has said in plain. */
 static void smtp_tls_started(fb_conn *conn, void *state)
 {
     struct smtp_session *session = state;

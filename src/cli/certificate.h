@@ -21,7 +21,7 @@ struct certificate_order {
 /* Both texts are allocated, or NULL; the caller wipes the key. */
 struct certificate {
     char *certificate;            /* as PEM */
-    char *key;                    /* as PEM, PKCS #8 without a password */
+    char *key;                    /* PEM, PKCS #8 without a password */
     char fingerprint[3 * 32 + 1]; /* SHA-256 of the certificate: "AB:01:..." */
 };
 

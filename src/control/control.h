@@ -47,7 +47,7 @@ struct control_ops {
     const char *(*command)(void *host, enum command command);
     /* Whether the process is a master: ours, or the second of an upgrade. */
     bool (*is_master)(void *host, pid_t pid);
-    /* Has a keeper report on certificates, for control_report(); or returns the reason of a
+    /* Asks a keeper to report on certificates, for control_report(); or returns the reason of a
      * refusal. */
     const char *(*ask_certificates)(void *host);
 };

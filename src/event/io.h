@@ -45,7 +45,7 @@ enum io_sealed {
 /* Output that the kernel seals, counted by its giver. */
 struct io_sealing {
     uint8_t cipher;    /* enum os_tls_cipher */
-    uint8_t overhead;  /* bytes that a record adds to its plaintext */
+    uint8_t overhead;  /* bytes of a record beside its plaintext */
     uint64_t sequence; /* number of the first record */
     uint64_t begin;    /* bytes that the socket had taken before it; set by `seal` */
     uint64_t plain;    /* bytes given since */

@@ -16,9 +16,9 @@ struct client_session {
     const struct libssl *lib;
     const struct session_table *table; /* NULL: nothing is resumed, and the rest is unused */
     uint8_t key[SESSION_KEY];
-    uint64_t life_ms;     /* of a new session */
+    uint64_t life_ms;     /* lifetime of a new session */
     SSL_SESSION *offered; /* the table's; NULL: there was none */
-    uint64_t ends_ms;     /* of the life of the offered session */
+    uint64_t ends_ms;     /* end of the offered session's life */
 };
 
 /* Offers the table's session of the identity to the server, if the profile resumes sessions, in

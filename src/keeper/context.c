@@ -115,7 +115,8 @@ static int offer_protocols(const struct context *context, struct log *log)
     return -1;
 }
 
-/* As in nginx there is no DHE without a file: its exchange costs a server the most. */
+/* Sets parameters of DHE. Without a file there is no DHE, as in nginx: its exchange costs a server
+ * the most. */
 static int set_dhparam(struct context *context, struct pem_files *files, struct log *log)
 {
     struct pem_file pem = {

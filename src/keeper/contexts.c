@@ -170,7 +170,7 @@ int contexts_create(struct contexts *contexts, const struct libssl *lib, struct 
     contexts->files = (struct pem_files) {
         .opener = files,
         .profiles = profiles,
-        /* of thousands of files of pairs nothing is noted: untouched pages cost nothing */
+        /* thousands of files of pairs are never noted: untouched pages cost nothing */
         .seen = os_memory_reserve(file_n * sizeof(*contexts->files.seen)),
         .level = LEVEL_EMERG,
         .outcome = "",

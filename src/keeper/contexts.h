@@ -33,5 +33,5 @@ int contexts_create(struct contexts *contexts, const struct libssl *lib, struct 
 void contexts_destroy(struct contexts *contexts);
 /* Returns the context of a profile. */
 const struct context *contexts_find(const struct contexts *contexts, uint32_t profile);
-/* As the call of struct tls_engine_ops in tls/engine.h. */
+/* The call refresh() of struct tls_engine_ops in tls/engine.h. */
 void contexts_refresh(struct contexts *contexts, struct log *log);

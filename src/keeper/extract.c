@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a finished handshake of libssl is reduced to: see extract.h. */
+/* Session of a finished handshake of libssl: see extract.h. */
 #include "keeper/extract.h"
 
 #include "keeper/groups.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a finished handshake of libssl is reduced to: keys of both directions, and what was agreed.
+/* Session that a finished handshake of libssl is reduced to: keys of both directions, and what was
+ * agreed.
  *
  * Responsible for the secrets of TLS 1.3, taken by the key-log callback, for the keys of TLS 1.2,
  * derived from the master secret, and for the number of the next record of each direction. Never
@@ -14,7 +15,7 @@
 struct key_log;
 struct tickets;
 
-/* What the callbacks of a handshake need and collect; zeroed at first. */
+/* Needs of the callbacks of a handshake, and what they collect; zeroed at first. */
 struct extract {
     const struct libssl *lib;
     const struct tickets *tickets;                            /* of the context */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One handshake of libssl, in memory: see handshake.h. */
+/* Handshakes of libssl, in memory: see handshake.h. */
 #include "keeper/handshake.h"
 
 #include "keeper/client_session.h"
@@ -17,7 +17,7 @@
 enum handshake_phase {
     HANDSHAKE_RUNS,
     HANDSHAKE_REFUSED,
-    HANDSHAKE_AWAITS, /* is done, and takes tickets */
+    HANDSHAKE_AWAITS, /* the handshake is done, and takes tickets */
     HANDSHAKE_OVER,
 };
 
@@ -34,7 +34,7 @@ struct tls_handshake {
     fb_bytes in;
     struct extract extract;
     struct client_session session; /* of a client */
-    size_t name_n;                 /* of a client: the server's name */
+    size_t name_n;                 /* the server's name, for a client */
     uint8_t name[TLS_NAME_MOST];
 };
 
@@ -218,7 +218,7 @@ static enum tls_step fail_without_pair(struct tls_handshake *handshake)
     static const uint8_t alert[] = { SSL3_RT_ALERT, 3, 3, 0, 2, SSL3_AL_FATAL,
         SSL_AD_INTERNAL_ERROR };
 
-    if (handshake->extract.is_client) /* nothing was said yet */
+    if (handshake->extract.is_client) /* no hello was sent yet */
         return fail_step(handshake, "no certificate for the server could be loaded");
     memcpy(handshake->reply->out, alert, sizeof(alert));
     handshake->reply->out_n = sizeof(alert);

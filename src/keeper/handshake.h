@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One handshake of libssl, in memory: bytes in, bytes out, and at last the session.
+/* Handshakes of libssl, in memory: bytes in, bytes out, and at last the session.
  *
  * Responsible for giving libssl no byte behind the handshake, for the limits of bytes in and out,
  * and for freeing all at any time. Never waits: without the files of its certificates a handshake
@@ -13,7 +13,7 @@
 #include <openssl/bio.h>
 #include <openssl/kdf.h>
 
-/* What the handshakes of an engine share. */
+/* Data that the handshakes of an engine share. */
 struct handshakes {
     const struct libssl *lib;
     BIO_METHOD *bio;                      /* reads and writes the memory of feed() */
@@ -28,7 +28,7 @@ int handshakes_init(
     struct handshakes *handshakes, const struct libssl *lib, const struct session_table *sessions);
 void handshakes_done(struct handshakes *handshakes);
 
-/* As the calls of struct tls_engine_ops in tls/engine.h. */
+/* Handshakes, as the calls of struct tls_engine_ops in tls/engine.h. */
 struct tls_handshake *handshake_begin(struct handshakes *handshakes, const struct context *context,
     const struct tls_profile *profile, const struct tls_start *start);
 /* Gives the handshake a pair, before the first feed(); NULL, or the name of the failed call. */

@@ -42,7 +42,7 @@ static int confine_keeper(struct keeper *keeper)
         return 0;
     if (process_confine(heritage->cycle, heritage->index, &keeper->log) == -1)
         return -1;
-    /* its memory has keys; a change of the user has forbidden dumps, which a limit may allow */
+    /* memory here has keys; a change of the user has forbidden dumps, which a limit may allow */
     if (os_process_forbid_dumps() == -1) {
         log_write(&keeper->log, LEVEL_EMERG, errno, "prctl(PR_SET_DUMPABLE) failed");
         return -1;
@@ -83,7 +83,7 @@ static int load_engine(struct keeper *keeper, const struct tls_engine_ops *ops)
 static void refresh_keeper(struct keeper *keeper)
 {
     keeper->files_changed = false; /* later changes are told again */
-    if (keeper->channel != NULL)   /* else nobody can open files */
+    if (keeper->channel != NULL)   /* files are opened over the channel alone */
         keeper->ops->refresh(keeper->engine, &keeper->log);
 }
 
@@ -152,7 +152,7 @@ static void log_repair_expired(struct loop *loop, struct timer *timer)
     (void)timer;
 }
 
-/* Has the master connect broken logs again. */
+/* Asks the master to connect broken logs again. */
 static void report_broken_logs(struct keeper *keeper)
 {
     struct core_settings *core = &keeper->heritage->cycle->core;

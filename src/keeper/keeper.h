@@ -39,7 +39,7 @@ struct keeper {
     struct keeper_wanted wanted;
     bool files_changed;     /* files of the configuration may have */
     struct timer daily;     /* when the files are looked at, whatever the master has told */
-    struct tls_files files; /* which the engine asks for files */
+    struct tls_files files; /* the engine asks here for files */
     const struct tls_engine_ops *ops;
     struct tls_engine *engine;
     struct tls_handshakes *handshakes;

@@ -140,14 +140,14 @@ static int await_master(const struct keeper *keeper)
     const struct loop *loop = &keeper->loop;
     struct pollfd fds[] = {
         { .fd = keeper->channel->fd, .events = POLLIN },
-        /* where the wait takes no mask, handlers write to a pipe */
+        /* handlers write to a pipe where the wait takes no mask */
         { .fd = loop->signal_fd != -1 ? loop->signaler->fd : -1, .events = POLLIN },
     };
 
     while (fds[0].revents == 0) {
         if (os_wait_poll(fds, countof(fds), -1, loop->wait_mask) == -1 && errno != EINTR)
             return -1;
-        if (keeper->phase == KEEPER_STARTING && /* else a turn is soon over */
+        if (keeper->phase == KEEPER_STARTING && /* later a turn is soon over */
             (signals_given(COMMAND_TERMINATE) || signals_given(COMMAND_TERM))) {
             errno = EINTR;
             return -1;

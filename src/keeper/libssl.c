@@ -16,7 +16,7 @@
 
 static const struct libssl_function {
     const char *name;
-    size_t offset; /* of the pointer in struct libssl */
+    size_t offset; /* place of the pointer in struct libssl */
 } libssl_functions[] = {
 #define LIBSSL(function) { #function, offsetof(struct libssl, function) },
 #include "keeper/libssl.def"

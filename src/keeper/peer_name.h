@@ -5,7 +5,7 @@
 #include "keeper/libssl.h"
 #include "tls/engine.h"
 
-/* Has the name sent (SNI), unless the name is empty or an address; -1 without memory. */
+/* Makes libssl send the name (SNI), unless the name is empty or an address; -1 without memory. */
 int peer_name_send(const struct libssl *lib, SSL *ssl, fb_bytes name);
 /* Notes in the session whether the verified certificate is for another name, or address. The empty
  * name is no certificate's. */

@@ -21,7 +21,7 @@
 /* A file as it was read last. */
 struct pem_seen {
     uint64_t identity;          /* a digest of device, inode, size and times; 0: unknown */
-    uint8_t digest[PEM_DIGEST]; /* of the bytes; zero: the file could not be read */
+    uint8_t digest[PEM_DIGEST]; /* hash of the bytes; zero: the file could not be read */
 };
 
 /* The files of the profiles. */
@@ -29,7 +29,7 @@ struct pem_files {
     struct tls_files *opener;
     const struct tls_profiles *profiles; /* the opener's */
     struct pem_seen *seen;               /* of each file */
-    enum log_level level;                /* of lines about mistakes */
+    enum log_level level;                /* severity of lines about mistakes */
     const char *outcome;                 /* the end of these lines, "" or "; the old one is used" */
 };
 

@@ -16,7 +16,7 @@ const char *reason_take(char *out, size_t size, const char *what)
     int flags;
 
     assert(size > 2);
-    n = (size_t)snprintf(out, size - 1, "%s failed", what); /* there is room for the parenthesis */
+    n = (size_t)snprintf(out, size - 1, "%s failed", what); /* a parenthesis still fits */
     while (n < size - 1 && (code = ERR_get_error_all(NULL, NULL, NULL, &data, &flags)) != 0) {
         ERR_error_string_n(code, error, sizeof(error));
         n += (size_t)snprintf(out + n, size - 1 - n, "%s%s%s%s", before, error,

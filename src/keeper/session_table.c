@@ -19,7 +19,7 @@
 
 /* A session in its slot. */
 struct session_entry {
-    uint64_t sum; /* of all behind, up to the last byte */
+    uint64_t sum; /* checksum of all behind, up to the last byte */
     uint8_t key[SESSION_KEY];
     uint64_t written_ms, ends_ms;
     uint64_t n; /* 0: none */

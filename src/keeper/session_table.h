@@ -17,7 +17,7 @@
 struct session_slot;
 
 struct session_table {
-    struct session_slot *slots; /* behind the keys of tickets */
+    struct session_slot *slots; /* memory behind the keys of tickets */
 };
 
 /* Finds the table in memory of TLS_TICKETS_SIZE bytes, zero at first, which lives longer. */

@@ -24,7 +24,7 @@ enum ticket_age { TICKET_UNKNOWN, TICKET_NEWEST, TICKET_OLDER };
 
 struct ticket_ring {
     struct ticket_memory *memory;
-    uint64_t lifetime_ms; /* of a key, until the next is made */
+    uint64_t lifetime_ms; /* age of a key at which the next is made */
 };
 
 /* Uses memory of TLS_TICKETS_SIZE bytes, which outlives the ring, is aligned as malloc()'s, and was

@@ -12,7 +12,7 @@
 
 struct tickets {
     const struct ticket_ring *ring;
-    struct ticket_key *keys; /* of files, the first of which encrypts; NULL: the ring's are used */
+    struct ticket_key *keys; /* keys of files, the first encrypts; NULL: the ring's are used */
     unsigned n;
 };
 

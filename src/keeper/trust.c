@@ -7,7 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509_vfy.h>
 
-/* What is read into: the context, its identity, and the names that clients are told, if any. */
+/* Targets of reading: the context, its identity, and the names that clients are told, if any. */
 struct trusted {
     X509_STORE *store;
     struct session_context *identity;
@@ -92,7 +92,7 @@ static int note_verification(int verified, X509_STORE_CTX *store)
     return 1;
 }
 
-/* Has certificates of peers verified. */
+/* Makes libssl verify certificates of peers. */
 static void verify_peers(const struct libssl *lib, SSL_CTX *ctx, const struct tls_profile *profile)
 {
     lib->SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, note_verification);

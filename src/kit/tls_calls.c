@@ -61,6 +61,6 @@ void fb_test_keeper(fb_test *test, fb_test_keeping how)
     test->keeper = how;
     KIT_FOREACH_ALIVE(own, test)
     kit_keeper_set(own);
-    if (how == FB_TEST_KEEPER_LOST) /* and replaced at once */
+    if (how == FB_TEST_KEEPER_LOST) /* a lost keeper is replaced at once */
         test->keeper = FB_TEST_KEEPER_SERVES;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TLS in the kernel, for the output of a TCP socket: the kernel is given the keys in the middle of a
- * connection, seals what is sent from there on, and never gives the keys back. A failure is -1 with
- * errno. Never logs. */
+/* TLS in the kernel, for the output of a TCP socket: the kernel is given the keys in the middle of
+ * a connection, seals what is sent from there on, and never gives the keys back. A failure is -1
+ * with errno. Never logs. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,11 +25,11 @@ struct os_tls_keys {
     uint64_t sequence;       /* number of the next record */
 };
 
-/* Makes the kernel load its module, which a process without CAP_NET_ADMIN cannot; ENOENT: the kernel
- * has none, ENOSYS: the system has no such thing. */
+/* Makes the kernel load its module, which a process without CAP_NET_ADMIN cannot; ENOENT: the
+ * kernel has none, ENOSYS: the system has no such thing. */
 int os_tls_load(void);
-/* Gives the kernel the keys; after a failure the socket sends as before. ENOBUFS: the send buffer is
- * too small for what the kernel keeps in it. */
+/* Gives the kernel the keys; after a failure the socket sends as before. ENOBUFS: the send buffer
+ * is too small for what the kernel keeps in it. */
 int os_tls_seal(int fd, const struct os_tls_keys *keys);
 /* Sends a record of another type than data; returns n, as the kernel never takes a part. */
 ssize_t os_tls_send(int fd, uint8_t type, const void *p, size_t n);

@@ -283,7 +283,7 @@ static inline void session_callback_end(const struct fb_conn *conn)
 static const uint16_t session_steps[SESSION_PHASES] = {
     [SESSION_NONE] = TO(NEW),
     [SESSION_NEW] = TO(HEADER) | TO(TLS) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) |
-                    TO(SECURING) /* of a connection to a server */ | TO(ENDED),
+                    TO(SECURING) /* connections to servers alone */ | TO(ENDED),
     [SESSION_HEADER] = TO(TLS) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
     [SESSION_TLS] = TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
     [SESSION_PREREAD] = TO(AWAITED) | TO(ACTIVE) | TO(ENDED),

@@ -195,7 +195,7 @@ static void session_opened(struct fb_conn *conn)
 
     assert(conn->session_phase == SESSION_NEW);
     if (conn->outgoing) {
-        if (conn->session->use != NULL) /* its own calls were possible since the connect */
+        if (conn->session->use != NULL) /* the protocol's calls were possible since the connect */
             session_reads_release(conn->session->use);
         session_become_active(conn); /* the timer was the connect's */
         ops = conn->session->ops;

@@ -255,7 +255,7 @@ static struct session_receive *create_receive(struct fb_conn *conn)
         .rate_timer.expired = rate_expired,
     };
     receive->ops.data = receive_data;
-    if (!session_is_securing(conn)) /* else behind the handshake */
+    if (!session_is_securing(conn)) /* a handshake goes first */
         conn->ops = &receive->ops;
     use->receive = receive;
     return receive;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session keeps of its client's TLS handshake: values of variables, and no key.
+/* Facts of a client's TLS handshake that its session keeps: values of variables, and no key.
  *
  * Responsible for a copy of a few dozen bytes, and of the texts and the certificate that variables
  * need, made only where a variable of TLS is used (server->keeps_tls). Invariant: nothing changes

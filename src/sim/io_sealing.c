@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The operations of simulated sockets whose output the kernel seals. As in Linux, output is taken
- * while the socket has any room; sealed bytes without room stay beside the socket, and are lost by an
- * end of the half, which is a fault of the program, or of the connection. */
+ * while the socket has any room; sealed bytes without room stay beside the socket, and are lost by
+ * an end of the half, which is a fault of the program, or of the connection. */
 #include "os/kernel_tls.h"
 #include "sim/sim_private.h"
 

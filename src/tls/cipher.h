@@ -37,8 +37,8 @@ static inline size_t cipher_key_size(enum cipher cipher)
     return cipher == CIPHER_AES_128_GCM ? 16 : CIPHER_KEY_MOST;
 }
 
-/* Has the library load what ciphers_create() needs, once, so that processes forked later share the
- * memory. */
+/* Makes the library load what ciphers_create() needs, once, so that processes forked later share
+ * the memory. */
 void ciphers_prepare(void);
 /* Makes the contexts of a loop, and has the library read its files, which a sandbox forbids later;
  * NULL without memory, or when the library fails. A cipher that the library's own configuration

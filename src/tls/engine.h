@@ -35,7 +35,7 @@ struct tls_session {
     uint8_t verify;          /* enum tls_verified */
     int32_t verify_code;     /* OpenSSL's X509_V_ERR_...; 0: X509_V_OK */
     uint32_t awaits_tickets; /* bool, see ticket(); a link's reply: the number of the handshake */
-    struct tls_keys in, out; /* of the peer's records, and of ours */
+    struct tls_keys in, out; /* keys of the peer's records, and of ours */
     uint16_t plain_most; /* plaintext of a record that the peer takes: TLS_PLAIN_MOST, or less */
     uint8_t session_id[32];
     uint8_t session_id_n;

@@ -480,7 +480,7 @@ static void destroy_plain(struct tls_engine *engine)
     free(engine);
 }
 
-/* Nothing of a file is used. */
+/* Files are not used. */
 static void refresh_plain(struct tls_engine *engine, struct log *log)
 {
     (void)engine;

@@ -12,7 +12,7 @@ struct handshake_place {
     struct tls_handshake *handshake; /* NULL: free */
     uint32_t number;
     uint32_t taken; /* bytes of the peer */
-    bool awaits;    /* is done, and takes tickets */
+    bool awaits;    /* the handshake is done, and takes tickets */
     /* the latest bytes, while the engine waits for a file; NULL: the peer is waited for */
     uint8_t *held;
     uint32_t held_n;

@@ -29,18 +29,18 @@ enum layer_offload {
 };
 
 struct layer {
-    struct tls_keys in; /* of the peer's records */
+    struct tls_keys in; /* keys of the peer's records */
     union {
         struct tls_keys out;       /* of ours */
         struct io_sealing sealing; /* LAYER_OFFLOADED */
     };
     const struct tls_suite *suite;
     struct chunk *unread; /* the begin of a record, or the records behind the handshake; or NULL */
-    /* sealed output, sent before any other; or NULL. LAYER_OFFLOADED: type and plaintext of a record
-     * that is no data */
+    /* sealed output, sent before any other; or NULL. LAYER_OFFLOADED: type and plaintext of a
+     * record that is no data */
     struct chunk *held;
-    uint16_t plain_most;  /* of a record of ours */
-    uint32_t debt;        /* of the peer, for records without data (layer_input.c) */
+    uint16_t plain_most;  /* plaintext of a record of ours, at most */
+    uint32_t debt;        /* debt of the peer, for records without data (layer_input.c) */
     uint32_t awaits;      /* the number for tls_link_ticket(); 0: no ticket is handed on */
     uint32_t ticket_left; /* bytes of a ticket that goes on in the next record */
     uint8_t phase;        /* enum layer_phase; only layer_set_phase() changes it */
@@ -60,16 +60,16 @@ static_assert(sizeof(struct layer) <= 256, "an idle session of TLS has become de
 /* Bytes of records for one system call. */
 #define LAYER_PLAIN (4 * TLS_PLAIN_MOST)
 
-/* Of a net. */
+/* Layers of a net. */
 struct layers {
-    struct layer *slots; /* as many as the loop has sources; touched when first used */
+    struct layer *slots; /* slots, as many as the loop has sources; touched when first used */
     size_t slots_size;
     struct ciphers *ciphers;
-    struct tls_link *link;                       /* which takes tickets; or NULL */
+    struct tls_link *link;                       /* the taker of tickets; or NULL */
     unsigned lacks;                              /* bits of ciphers that the kernel has refused */
-    uint8_t in[NET_SCRATCH];                     /* what was received, and opened there: lent */
+    uint8_t in[NET_SCRATCH];                     /* received bytes, opened there: lent */
     uint8_t out[LAYER_PLAIN + 5 * TLS_OVERHEAD]; /* what is sent */
-    uint8_t file[LAYER_PLAIN]; /* of a file; or a record as it came, while tickets are awaited */
+    uint8_t file[LAYER_PLAIN]; /* bytes of a file; or a record as it came, if tickets are awaited */
 };
 
 /* Makes net->layers; -1 with errno. */
@@ -80,7 +80,7 @@ void layer_use_link(struct net *net, struct tls_link *link);
 /* Puts TLS on an open connection, whose unconsumed input becomes records; the rest of the handshake
  * is sent before any record of ours. -1 without memory, and nothing has changed. */
 int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_bytes rest);
-/* Lets the kernel seal the output of a connection with TLS, when a file or a pipe has much of it. */
+/* Lets the kernel seal the output of a connection with TLS, when a file or a pipe has much. */
 void layer_allow_offload(struct fb_conn *conn);
 
 /* Whether the peer of a connection with TLS has ended without close_notify. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection with TLS receives: all whole records of a receive are opened in the net's
- * buffer, and their plaintext is lent in one piece. What the peer may not send ends the session
+/* Input of a connection with TLS: all whole records of a receive are opened in the net's buffer,
+ * and their plaintext is lent in one piece. What the peer may not send ends the session
  * with an alert; the plaintext before it is delivered first. */
 #include "net/conn_log.h"
 #include "tls/layer.h"

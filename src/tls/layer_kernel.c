@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Output that the kernel seals: files and pipes need not come through this process.
  *
- * Responsible for the moment at which the kernel takes the keys over, in the middle of a connection,
- * and for what is sent from there on. Never offloads input: a kernel before Linux 6.14 cannot follow
- * a peer's KeyUpdate, and one record that it cannot open ends the session. Invariant: whatever the
- * kernel refuses, the layer goes on as before; a socket is given no plaintext before the kernel has
- * its keys. */
+ * Responsible for the moment at which the kernel takes the keys over, in the middle of a
+ * connection, and for what is sent from there on. Never offloads input: a kernel before Linux 6.14
+ * cannot follow a peer's KeyUpdate, and one record that it cannot open ends the session. Invariant:
+ * whatever the kernel refuses, the layer goes on as before; a socket is given no plaintext before
+ * the kernel has its keys. */
 #include "net/conn_log.h"
 #include "os/kernel_tls.h"
 #include "tls/layer.h"
@@ -24,7 +24,7 @@ static_assert((int)OS_TLS_CHACHA20_POLY1305 == (int)CIPHER_CHACHA20_POLY1305 &&
 /* Records under a key of TLS 1.3, as long as no kernel takes another: AES-GCM's limit is 2^24.5. */
 #define RECORDS_MOST ((uint64_t)1 << 24)
 
-/* Returns what a record adds to its plaintext. */
+/* Returns the bytes by which a record is longer than its plaintext. */
 static size_t record_overhead(const struct tls_suite *suite)
 {
     return tls_record_front(suite) + (suite->version == TLS_1_3) + CIPHER_TAG;
@@ -87,7 +87,7 @@ bool layer_kernel_take(struct fb_conn *conn)
     return true;
 }
 
-/* Whether the kernel may seal more; else *result says why not. An alert, or the end, was the last. */
+/* Whether the kernel may seal more; else *result says why not. An alert, or the end, was last. */
 static inline bool may_give(struct fb_conn *conn, struct io_result *result)
 {
     struct layer *layer = layer_of(conn);

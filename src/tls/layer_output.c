@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection with TLS sends: sealed in the net's buffer, and sent with one system call. The
+/* Output of a connection with TLS: sealed in the net's buffer, and sent with one system call. The
  * socket's want of room leaves what is sealed with the layer: a record is sealed once. */
 #include "net/conn_log.h"
 #include "tls/layer.h"
@@ -52,7 +52,7 @@ static void drop_held(struct fb_conn *conn)
     conn->source.held = false;
 }
 
-/* Has the kernel seal a record that is held: the type, and its plaintext behind. */
+/* Makes the kernel seal a record that is held: the type, and its plaintext behind. */
 static struct io_result push_record(struct fb_conn *conn, const uint8_t *held, size_t n)
 {
     struct io_result result =
@@ -144,7 +144,7 @@ int layer_add_record(struct fb_conn *conn, enum tls_type type, const uint8_t *p,
             status = layer_hold(conn, conn->net->layers->out, sealed);
     }
     if (status == -1)
-        layer->ended = true; /* behind a lost record the peer could open no other */
+        layer->ended = true; /* the peer could open no other record behind a lost one */
     return status;
 }
 

@@ -13,19 +13,19 @@ enum link_phase {
     LINK_BEGUN,   /* no byte was given yet: the engine does not know the handshake */
     LINK_WAITING, /* a reply is due */
     LINK_REPLIED, /* waits for bytes of the peer */
-    LINK_AWAITS,  /* is done, and takes tickets: no owner */
+    LINK_AWAITS,  /* the handshake is done, and takes tickets: no owner */
 };
 
 /* A handshake under way. */
 struct link_place {
     enum link_phase phase;
-    uint32_t number; /* of a free place: the last; the generation goes up with each use */
+    uint32_t number; /* number of a free place: the last; the generation goes up with each use */
     struct tls_pending *pending;
     struct tls_start start;
     uint64_t begun_ms; /* monotonic; of LINK_AWAITS: when the handshake was done */
     TAILQ_ENTRY(link_place) awaits;
     uint32_t given; /* bytes without a reply */
-    uint32_t next;  /* of a free place: the next free one, or TLS_HANDSHAKES_MOST */
+    uint32_t next;  /* place after a free one: the next free one, or TLS_HANDSHAKES_MOST */
 };
 
 struct tls_link_ops {
@@ -52,8 +52,8 @@ struct tls_link {
     unsigned n;                        /* handshakes under way, or awaiting tickets */
     unsigned waiting;                  /* handshakes with a due reply */
     unsigned awaits_n;                 /* handshakes that await tickets, */
-    TAILQ_HEAD(, link_place) awaiting; /* the oldest first, */
-    struct timer forgets;              /* and set while there are any */
+    TAILQ_HEAD(, link_place) awaiting; /* the oldest first */
+    struct timer forgets;              /* set while handshakes are awaiting */
     uint32_t free;
     struct link_place places[TLS_HANDSHAKES_MOST];
 };

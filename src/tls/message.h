@@ -33,8 +33,8 @@ enum tls_request_kind {
 struct tls_request {
     enum tls_request_kind kind;
     uint32_t number;
-    struct tls_start start; /* of TLS_BEGIN; its name lies in the message */
-    fb_bytes in; /* of TLS_FEED, TLS_TICKET, and TLS_BEGIN of a server; lies in the message */
+    struct tls_start start; /* fields of TLS_BEGIN; the name lies in the message */
+    fb_bytes in; /* bytes of TLS_FEED, TLS_TICKET, and TLS_BEGIN of a server; within the message */
 };
 
 /* A keeper's message: a part of the reply to a request. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a server, or a connection to a server, wants of TLS: data, without a type of a library.
+/* TLS as a server, or a connection to a server, wants it: data, without a type of a library.
  *
  * settings fill profiles in when the configuration is read; master, workers and keepers inherit
  * them by fork(), and name profiles and files by their index. Nothing changes a profile in use. */
@@ -77,7 +77,7 @@ struct fb_tls_profile {
 #define TLS_VERSION_1_2 1
 #define TLS_VERSION_1_3 2
 
-/* All profiles and files of a configuration. */
+/* The profiles and files of a configuration. */
 struct tls_profiles {
     struct tls_profile *list;
     unsigned n;
@@ -92,6 +92,6 @@ bool tls_option_turns_on(const char *list, const char *option);
 bool tls_commands_offload(const struct tls_command *commands, unsigned n);
 /* Returns the first profile whose output the kernel may seal; NULL: there is none. */
 const struct tls_profile *tls_profiles_offload(const struct tls_profiles *profiles);
-/* Has the kernel load what a profile asks for; a warning tells that the kernel has none. For a
+/* Makes the kernel load what a profile asks for; a warning tells that the kernel has none. For a
  * process with its first rights. */
 void tls_profiles_load_kernel(const struct tls_profiles *profiles, struct log *log);

@@ -28,7 +28,7 @@ size_t tls_record_front(const struct tls_suite *suite)
 static void put_record_header(uint8_t *p, uint8_t type, size_t n)
 {
     p[0] = type;
-    p[1] = TLS_1_2 >> 8; /* of TLS 1.3, too */
+    p[1] = TLS_1_2 >> 8; /* TLS 1.3 writes 1.2, too */
     p[2] = TLS_1_2 & 0xff;
     p[3] = (uint8_t)(n >> 8);
     p[4] = (uint8_t)n;

@@ -10,9 +10,9 @@
 #define TLS_HEADER 5
 /* Plaintext of a record. */
 #define TLS_PLAIN_MOST 16384
-/* What TLS 1.3 and 1.2 allow behind the header. */
+/* Bytes that TLS 1.3 and 1.2 allow behind the header. */
 #define TLS_SEALED_MOST (TLS_PLAIN_MOST + 2048)
-/* What sealing adds to plaintext, at most: header, explicit nonce or type, tag. */
+/* Bytes that sealing adds to plaintext, at most: header, explicit nonce or type, tag. */
 #define TLS_OVERHEAD (TLS_HEADER + 8 + CIPHER_TAG)
 
 enum tls_type { TLS_CHANGE_CIPHER_SPEC = 20, TLS_ALERT, TLS_HANDSHAKE, TLS_DATA };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The errors of X509_verify_cert(), by OpenSSL's numbers, which never change: those of 3.0, and what
- * 3.2 has added. Texts are those of X509_verify_cert_error_string(). */
+/* The errors of X509_verify_cert(), by OpenSSL's numbers, which never change: those of 3.0, and
+ * what 3.2 has added. Texts are those of X509_verify_cert_error_string(). */
 #include "tls/verify_text.h"
 
 #include "base/compiler.h"

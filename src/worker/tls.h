@@ -10,9 +10,9 @@
 struct worker;
 
 struct worker_tls {
-    struct tls_files files;      /* of an engine in this process */
+    struct tls_files files;      /* files of an engine in this process */
     struct tls_engine *engine;   /* NULL: a keeper has it */
-    struct tls_file_watch watch; /* of the engine's files */
+    struct tls_file_watch watch; /* watch of the engine's files */
     struct source *changes;      /* of the watch; or NULL */
     struct timer daily;          /* when the end of certificates is told again */
     uint32_t link_n;             /* number of the latest link to the keeper; 0: none yet */

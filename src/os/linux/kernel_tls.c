@@ -31,7 +31,7 @@ enum { OPTION_OUTPUT = 1 /* TLS_TX */, RECORD_TYPE = 1 /* TLS_SET_RECORD_TYPE */
 /* Tries to see the socket between two acknowledgements. */
 #define LOOKS 4
 
-/* The parts of the struct of keys (linux/tls.h): header, iv, key, salt, number of the next record. */
+/* Parts of the struct of keys (linux/tls.h): header, iv, key, salt, number of the next record. */
 static const struct info_layout {
     uint16_t number;
     uint8_t iv, key, salt;

@@ -36,7 +36,7 @@ static void add_to_reply(struct starttls_out *out, const void *p, size_t n)
     reply->n += n;
 }
 
-/* What a client is to see of a server's line. */
+/* Part of a server's line that a client is to see. */
 struct dialogue_line {
     struct starttls_out out; /* the first member */
     fb_conn *client;
