@@ -178,7 +178,7 @@ void talk_run(struct talk *talk)
         if (talk->feeds > 0 && --talk->feeds == 0)
             return;
     }
-    /* what came with the end */
+    /* bytes that came with the end */
     if (!connected)
         SSL_do_handshake(talk->client);
 }

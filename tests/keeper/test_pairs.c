@@ -424,7 +424,7 @@ START_TEST(a_full_store_is_done_without)
         end_with(&talk, &first);
         serves(one, &first);
     }
-    /* both engines see a change, by their own reading */
+    /* a change is seen by both engines, by reading of their own */
     write_pair(&second);
     engine_openssl.refresh(server.engine, &server.log.log);
     give_files(&server);

@@ -14,8 +14,8 @@
 
 #define LIFETIME 1000
 #define CLAIM 100    /* the time that a writer has */
-#define SLOT_N 104   /* bytes of a key in the memory, */
-#define SLOT_NAME 16 /* and where its name begins */
+#define SLOT_N 104   /* bytes of a key in the memory */
+#define SLOT_NAME 16 /* begin of the name within a key */
 
 static uint64_t memory[TLS_TICKETS_SIZE / 8];
 static struct ticket_ring ring;
@@ -250,7 +250,7 @@ START_TEST(writers_may_be_killed)
     for (unsigned i = 0; i < WRITERS; i++)
         stop_writer(pids[i]);
     ck_assert_uint_eq(arena->wrong, 0);
-    /* whatever the last has left behind */
+    /* keys come after whatever the last has left behind */
     key = take(arena->now + CLAIM);
     next = take(arena->now + CLAIM + 1);
     ck_assert(!same(&key, &next));

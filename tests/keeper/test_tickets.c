@@ -10,7 +10,7 @@
 
 enum { TLS_1_2_LOOP, TLS_1_3_LOOP, VERSIONS };
 
-#define LIFETIME_MS 300000 /* of keys: the servers' timeout */
+#define LIFETIME_MS 300000 /* lifetime of keys: the servers' timeout */
 
 static _Alignas(16) uint8_t memory[TLS_TICKETS_SIZE];
 static struct talk_server one, other; /* two keepers' engines */
@@ -235,7 +235,7 @@ START_TEST(sessions_are_not_resumed_by_other_settings)
 }
 END_TEST
 
-/* As a reload does, with other bytes in a file of the same path. */
+/* A list of revoked certificates has other bytes under the same path, as after a reload. */
 START_TEST(revoked_certificates_end_sessions)
 {
     SSL_SESSION *session;

@@ -15,7 +15,7 @@
 #define CONNECTION ", client: 192.0.2.1, server: 192.0.2.7:77, upstream: \"192.0.2.99:443\"\n"
 #define UPSTREAM " while SSL handshaking to upstream" CONNECTION
 
-/* Events of a connection to the server. */
+/* Calls that a connection to the server has had. */
 struct told {
     fb_conn *conn;
     unsigned openings, closings;

@@ -71,7 +71,7 @@ START_TEST(the_server_s_bytes_may_come_in_pieces)
 }
 END_TEST
 
-/* Nothing of the output leaves in plain. */
+/* Output never leaves in plain. */
 START_TEST(a_connection_may_be_closed_early)
 {
     struct told told;
@@ -284,7 +284,7 @@ START_TEST(a_connection_ends_with_its_client)
 }
 END_TEST
 
-/* Each request for memory fails once: the connection or the session ends in order. */
+/* Every request for memory fails once: the connection, or the session, ends in order. */
 START_TEST(memory_runs_out)
 {
     struct told told = { 0 };

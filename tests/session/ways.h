@@ -31,7 +31,7 @@ static struct ways_test {
     struct variable *addr, *own, *server, *limit;
     bool tells;
     char told[64]; /* from the last session's log line */
-    /* where clients are passed to */
+    /* address that clients are passed to */
     struct template_part address;
     struct template text;
     struct binding_place places[1];

@@ -21,7 +21,7 @@ struct user {
     char text[TLS_TEXT];
 };
 
-extern const struct tls_engine_ops *engine_ops; /* of the next start() */
+extern const struct tls_engine_ops *engine_ops; /* engine of the next start() */
 extern struct fixture *fixture;
 extern struct tls_link *link_;
 extern int keeper; /* the keeper's end of a link; -1: none */

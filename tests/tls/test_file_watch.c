@@ -164,7 +164,7 @@ START_TEST(certbots_links)
     take(); /* the target's directory tells */
     pass(WATCH_LOOK_MS);
     pass(WATCH_QUIET_MS);
-    ck_assert_uint_eq(state.told, 0); /* and nothing has changed yet */
+    ck_assert_uint_eq(state.told, 0); /* no file has changed yet */
     remove_file("live/cert.pem");
     make_link("../archive/cert2.pem", "live/cert.pem");
     is_told();

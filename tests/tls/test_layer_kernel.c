@@ -47,7 +47,7 @@ static void send_part(struct sealed *sealed, size_t from, size_t n)
     settle_sealed(sealed);
 }
 
-/* Has the kernel seal, with MUCH of the pattern sent. */
+/* Makes the kernel seal, with MUCH of the pattern sent. */
 static void offload_sealed(struct sealed *sealed)
 {
     send_part(sealed, 0, MUCH);
@@ -128,7 +128,7 @@ START_TEST(a_peer_of_short_records_stays_with_the_layer)
 }
 END_TEST
 
-/* What the kernel has sealed, and the socket has no room for, would be lost by the end. */
+/* Records that the kernel has sealed, and the socket has no room for, would be lost by the end. */
 START_TEST(an_end_waits_for_what_is_sealed)
 {
     static const size_t sealed_n = 50000 + 4 * SEALED(0), rooms[] = { 1, 8000, 16000, 49999,

@@ -224,7 +224,7 @@ START_TEST(output_without_room_is_held)
             ck_assert_str_eq(sealing_sent(&sealed.peer), "hello");
             ck_assert(!sealed.owner->conn->source.held);
             ck_assert(!sealed.owner->conn->source.events[EVENT_WRITE].armed);
-            /* and the next is sent at once */
+            /* the next output is sent at once */
             write_hello(&sealed, way);
             ck_assert_str_eq(sealing_sent(&sealed.peer), "hellohello");
             sealed_close(&sealed);

@@ -129,7 +129,7 @@ START_TEST(bytes_go_both_ways)
 }
 END_TEST
 
-/* Nothing but the answer is to be flushed: the bytes have gone straight to the other end. */
+/* The answer alone is to be flushed: the bytes have gone straight to the other end. */
 START_TEST(a_request_for_new_keys_is_answered)
 {
     struct two two;
@@ -308,7 +308,7 @@ START_TEST(a_send_finds_a_reset)
         sends = two.ends[1].owner->socket->sends;
         for (int i = 0; i < 20; i++)
             fixture_turn(two.fixture);
-        ck_assert_uint_eq(two.ends[1].owner->socket->sends, sends); /* it does not spin */
+        ck_assert_uint_eq(two.ends[1].owner->socket->sends, sends); /* the loop does not spin */
         sim_set_room(two.ends[0].owner->socket, SIZE_MAX);
         sim_reset(two.ends[1].owner->socket, ECONNRESET);
         fixture_run(two.fixture);

@@ -231,7 +231,7 @@ static void do_something(struct fixture *fixture, struct peer *peer)
     }
 }
 
-/* All data is echoed if the connection is left alone now. */
+/* Data is echoed whole if the connection is left alone now. */
 static void finish_peer(struct fixture *fixture, struct peer *peer)
 {
     struct owner *owner = peer->live;

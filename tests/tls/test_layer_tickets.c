@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tickets of a server: handed on by a connection before other records, and passed over later. */
+/* Tickets of a server, which a connection hands on while they come first, and passes over later. */
 #include "tls/link_private.h"
 #include "tls/sealing.h"
 
 #include <string.h>
 
-/* A link with a finished handshake, whose tickets are counted. */
+/* A link that takes the tickets of a handshake, which is done. */
 static struct tls_link link_;
 static unsigned taken;        /* records with tickets */
 static unsigned most;         /* after which the link wants no more */
 static unsigned forgotten;    /* how often the handshake was */
-static uint8_t records[4096]; /* as they were handed on */
+static uint8_t records[4096]; /* records as they were handed on */
 static size_t record_n;
 
 static void ignore_feed(struct tls_link *link, const struct tls_request *request)
@@ -67,7 +67,7 @@ static uint32_t await_tickets(struct loop *loop)
     return reply.session.awaits_tickets;
 }
 
-/* A client's connection, before its tickets. */
+/* A connection to a server, which awaits tickets. */
 struct client {
     struct fixture *fixture;
     struct owner *owner;
@@ -99,7 +99,7 @@ static void close_client(struct client *client)
         owner_abort(client->owner);
         fixture_settle(client->fixture);
     }
-    ck_assert_uint_eq(link_.n, 0); /* nothing is awaited any more */
+    ck_assert_uint_eq(link_.n, 0); /* no ticket is awaited any more */
     timer_del(client->fixture->loop, &link_.forgets);
     owner_free(&client->owner);
     sealing_done(&client->peer);
@@ -165,6 +165,7 @@ START_TEST(pieces_of_records_are_put_together)
 }
 END_TEST
 
+/* Ends of the waiting, and what is said behind. */
 START_TEST(another_record_ends_the_waiting)
 {
     uint8_t glued[sizeof(tickets) + sizeof(update)];
@@ -255,7 +256,7 @@ START_TEST(a_server_takes_none)
 }
 END_TEST
 
-/* The debt of tls/layer_input.c limits records without data. */
+/* Tickets without data have a limit: the debt of tls/layer_input.c. */
 START_TEST(tickets_without_end_are_refused)
 {
     struct client client;

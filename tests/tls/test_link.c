@@ -236,7 +236,7 @@ START_TEST(a_broken_rule_ends_the_link)
         users[0].replies = 0;
         reply_to(number, TLS_MORE, &more);
         break;
-    case 3: /* of a handshake of which the keeper does not know yet */
+    case 3: /* a reply to a handshake of which the keeper does not know yet */
         reply_to(users[1].pending.number, TLS_MORE, &more);
         break;
     case 4:

@@ -37,7 +37,7 @@ static struct tls_handshake *begin_counting(
     return calloc(1, sizeof(struct tls_handshake));
 }
 
-/* Is done with the second feed. */
+/* Ends the handshake with the second feed. */
 static enum tls_step feed_counting(
     struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply)
 {

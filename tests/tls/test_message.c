@@ -192,7 +192,7 @@ static struct tls_reply reply_of(size_t out_n)
 
     for (size_t i = 0; i < out_n; i++)
         flight[i] = (uint8_t)(i * 7);
-    memset(session, 0xee, sizeof(*session)); /* what is not a field must not be sent */
+    memset(session, 0xee, sizeof(*session)); /* bytes beside the fields must not be sent */
     session->version = TLS_1_2;
     session->suite = 0xc02b;
     session->group = 29;
@@ -335,7 +335,7 @@ START_TEST(a_part_out_of_range_is_refused)
     } cases[] = {
         { TLS_MORE, PART_NUMBER, 0 },
         { TLS_MORE, PART_NUMBER, 1u << TLS_PLACE_BITS | TLS_HANDSHAKES_MOST },
-        { TLS_MORE, PART_MORE, 1 }, /* not a full part */
+        { TLS_MORE, PART_MORE, 1 }, /* a part that is not full */
         { TLS_MORE, PART_MORE, 2 },
         { TLS_MORE, PART_STEP, 1 }, /* no session */
         { TLS_DONE, PART_STEP, 0 }, /* a session */

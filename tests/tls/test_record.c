@@ -231,7 +231,7 @@ static size_t seal_inner(uint8_t type, size_t n)
     }
     memcpy(nonce, records.out.iv, sizeof(nonce));
     if (front > TLS_HEADER) {
-        memset(out + TLS_HEADER, 0xa5, 8); /* of the peer's choice */
+        memset(out + TLS_HEADER, 0xa5, 8); /* explicit nonce of the peer's choice */
         memcpy(nonce + 4, out + TLS_HEADER, 8);
     } else {
         nonce[CIPHER_NONCE - 1] ^= sequence;

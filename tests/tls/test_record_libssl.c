@@ -145,7 +145,7 @@ static void update_keys(void)
     test_require(open_of_peer() == 0);
 }
 
-/* Both ends refuse a record of which a bit is wrong, and libssl with the same alert. */
+/* A record of which a bit is wrong is refused by both ends, and by libssl with the same alert. */
 static void end_by_forgery(void)
 {
     size_t n = random_size(TLS_PLAIN_MOST), sealed, bit;

@@ -25,9 +25,9 @@
 struct pump {
     int fd;
     struct session *session;
-    char out[PIECE]; /* of standard input, on its way to the server: */
-    size_t out_n;    /* bytes, */
-    size_t out_at;   /* and those of them that are sent */
+    char out[PIECE]; /* bytes of standard input, on the way to the server */
+    size_t out_n;    /* bytes */
+    size_t out_at;   /* bytes that are sent already */
     unsigned piece_n;
     bool update;    /* keys are to be changed before the next piece */
     bool ended;     /* standard input */
