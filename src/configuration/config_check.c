@@ -65,7 +65,7 @@ static bool open_certificates(const struct config_check *check, const struct tls
 }
 
 /* Logs a certificate of the engine's report. */
-static void show_certificate(
+static void note_certificate(
     const struct tls_profiles *profiles, struct json_value row, struct log *log)
 {
     int64_t index = json_integer(json_member(row, "certificate"), -1);
@@ -82,7 +82,7 @@ static void show_certificate(
 }
 
 /* Logs the first of all certificates, which are good, and how many there are. */
-static void show_certificates(const struct tls_engine_ops *ops, struct tls_engine *engine,
+static void note_certificates(const struct tls_engine_ops *ops, struct tls_engine *engine,
     const struct tls_files *files, struct log *log)
 {
     size_t n;
@@ -94,7 +94,7 @@ static void show_certificates(const struct tls_engine_ops *ops, struct tls_engin
         return;
     report = json_member(json_parse(text, n), "certificates");
     while (shown < CERTIFICATES_SHOWN && (row = json_next(report, row)).text != NULL) {
-        show_certificate(files->profiles, row, log);
+        note_certificate(files->profiles, row, log);
         shown++;
     }
     if (files->profiles->pair_n > shown)
@@ -121,7 +121,7 @@ static bool check_certificates(const struct config_check *check, const struct cy
     if (engine == NULL)
         return false;
     if (check->options.shows_certificates)
-        show_certificates(cycle->engine, engine, &files, check->log);
+        note_certificates(cycle->engine, engine, &files, check->log);
     cycle->engine->destroy(engine);
     return true;
 }
