@@ -155,7 +155,8 @@ static void feed_kit_tls(fb_test_peer *peer)
 static size_t bytes_before_hello(const struct sim_socket *socket)
 {
     static const uint8_t record[] = { TLS_HANDSHAKE, 3 };
-    const uint8_t *hello = memmem(socket->sent, socket->sent_n, record, sizeof(record));
+    const uint8_t *hello =
+        socket->sent_n > 0 ? memmem(socket->sent, socket->sent_n, record, sizeof(record)) : NULL;
 
     return hello != NULL ? (size_t)(hello - (const uint8_t *)socket->sent) : socket->sent_n;
 }

@@ -30,6 +30,7 @@ static void note_line(const SSL *ssl, const char *line)
 
 static void open_logging(struct talk_server *server)
 {
+    noted.n = 0;
     talk_open(server);
     talk_pair(server, "ec.pem", "ec.key");
     key_log = talk_file(server, "keys.log");

@@ -171,6 +171,7 @@ END_TEST
 
 START_TEST(a_name_has_a_limit)
 {
+    static const fb_ops no_ops = { .size = sizeof(fb_ops) };
     char name[TLS_NAME_MOST + 2];
     fb_connect_options options;
 
@@ -183,8 +184,8 @@ START_TEST(a_name_has_a_limit)
         test.fixture->stream, NULL, &target, false, &connect_ops, NULL, &options));
     ck_assert_ptr_nonnull(strstr(log_so_far(), "the name of a server has more than 255 bytes"));
     options.tls_name.n--;
-    ck_assert_ptr_nonnull(backend_connect_with(test.fixture->stream, NULL, &target, false,
-        &(const fb_ops) { .size = sizeof(fb_ops) }, NULL, &options));
+    ck_assert_ptr_nonnull(
+        backend_connect_with(test.fixture->stream, NULL, &target, false, &no_ops, NULL, &options));
     fixture_run(test.fixture);
     finish();
 }

@@ -87,6 +87,7 @@ void start(int kind)
 {
     struct tls_files files = { .profiles = &profiles };
 
+    lost = 0;
     fixture = fixture_start_loop(4);
     engine = engine_ops->create(&files, NULL);
     handshakes = tls_handshakes_create(engine_ops, engine);
