@@ -6,7 +6,7 @@
 
 /* Takes the socket of a new link; handshakes of the last one end. */
 void keeper_link_open(struct keeper *keeper, int fd);
-/* Goes on with handshakes that have waited for a file, as far as there is room. */
+/* Resumes handshakes whose file has come, up to the room of the link. */
 void keeper_link_resume(struct keeper *keeper);
 /* Closes the link, if any, and ends its handshakes. */
 void keeper_link_close(struct keeper *keeper);

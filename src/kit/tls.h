@@ -9,7 +9,7 @@
 #include "kit/kit.h"
 #include "tls/engine.h"
 
-/* Begins TLS as `how` says: as the client, which says its hello, or as the server. */
+/* Begins TLS in the role of `how`: a client sends a hello, a server awaits the hello. */
 void kit_tls_begin(fb_test_peer *peer, bool is_server, const char *how);
 void kit_tls_free(struct kit_tls *tls);
 /* Lets the worker work, and takes what was sent to the peer, until there is nothing more. */

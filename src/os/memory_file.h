@@ -6,5 +6,6 @@
 
 /* Makes zeroed memory; returns the descriptor, -1 with errno. Untouched pages cost nothing. */
 int memory_file_make(const char *name, size_t size);
-/* Copies the first n bytes, which another process may be writing; -1: there are not as many. */
+/* Copies the first n bytes of a file, perhaps within a write of another process; -1: the file is
+ * shorter. */
 int memory_file_read(int fd, void *to, size_t n);

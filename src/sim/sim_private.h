@@ -114,7 +114,7 @@ struct sim_seal {
 };
 
 struct sim_seal *sim_seal_create(const struct os_tls_keys *keys);
-/* Seals bytes in as few records as possible. */
+/* Appends bytes, sealed in the fewest records. */
 void sim_seal_add(struct sim_seal *seal, enum tls_type type, const uint8_t *p, size_t n);
 /* Drops the first bytes: they have room. */
 void sim_seal_drop(struct sim_seal *seal, size_t n);
@@ -125,7 +125,7 @@ int sim_io_seal(struct source *source, const struct os_tls_keys *keys, struct io
 struct io_result sim_io_send_record(
     struct source *source, uint8_t type, const uint8_t *p, size_t n);
 enum io_sealed sim_io_sealed(const struct source *source, struct io_sealing *sealing);
-/* Sends sealed bytes, as far as there is room. */
+/* Moves sealed bytes to the socket, up to the socket's room. */
 void sim_io_push_sealed(struct sim_endpoint *s);
 
 /* Creates an endpoint on its way to the server of the address. */
