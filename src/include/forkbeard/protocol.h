@@ -119,10 +119,10 @@ typedef enum fb_value {
     FB_VALUE_TEMPLATE, /* const fb_template *, with the lifetime of the configuration: text with
                           variables, "to $remote_addr", for evaluate() of fb_stream */
     FB_VALUE_TLS,      /* const fb_tls_profile *, with the lifetime of the configuration, for
-                     fb_connect_with(); NULL: off. The directive NAME is "on" or "off"; beside it
-                     the protocol has NAME_verify and all others of nginx that begin with
-                     proxy_ssl_, under names that begin with NAME_. "off" in a daemon without
-                     TLS, where the directives are unknown */
+                          fb_connect_with(); NULL: off. The directive NAME is "on" or "off"; beside
+                          it the protocol has NAME_verify and the others of nginx that begin with
+                          proxy_ssl_, but the cache, under names that begin with NAME_. "off" in a
+                          daemon without TLS, where the directives are unknown */
 } fb_value;
 
 /* Marks the directive that gives a server to this protocol; every protocol has exactly one, for
