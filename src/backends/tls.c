@@ -28,7 +28,9 @@ static fb_bytes strip_port(fb_bytes name)
     if (end != NULL)
         return (fb_bytes) { name.p + 1, (size_t)(end - name.p) - 1 };
     end = name.n > 0 ? memchr(name.p, ':', name.n) : NULL;
-    return (fb_bytes) { name.p, end != NULL ? (size_t)(end - name.p) : name.n };
+    if (end == NULL || end != memrchr(name.p, ':', name.n)) /* none, or an address of IPv6 */
+        return name;
+    return (fb_bytes) { name.p, (size_t)(end - name.p) };
 }
 
 /* Evaluates the directive's text; returns 0, 1: it has no value here, or -1 without memory. */

@@ -181,6 +181,18 @@ static void take_keeper_commands(struct keeper *keeper)
         keeper_advance(keeper, KEEPER_DRAINING);
 }
 
+/* Asks for a wanted file, and again for the next one that a resumed handshake wants; false: the
+ * channel is full. */
+static bool ask_and_resume(struct keeper *keeper)
+{
+    bool asked = keeper_channel_ask(keeper);
+
+    if (!keeper->resumes)
+        return asked;
+    keeper_link_resume(keeper);
+    return keeper_channel_ask(keeper);
+}
+
 void keeper_turn(struct keeper *keeper, int timeout)
 {
     struct loop *loop = &keeper->loop;
@@ -193,10 +205,10 @@ void keeper_turn(struct keeper *keeper, int timeout)
         report_broken_logs(keeper);
     if (keeper->files_changed && !keeper_has_ended(keeper))
         refresh_keeper(keeper);
-    if (!keeper_channel_ask(keeper) && (timeout == -1 || timeout > ASK_AGAIN_MS))
+    if ((!ask_and_resume(keeper) ||
+            (keeper->resumes && keeper->link != NULL && keeper->reply == NULL)) &&
+        (timeout == -1 || timeout > ASK_AGAIN_MS))
         timeout = ASK_AGAIN_MS;
-    if (keeper->resumes)
-        keeper_link_resume(keeper);
     if (loop_promote(loop) || keeper->files_changed || keeper_has_ended(keeper))
         timeout = 0;
     else if (timeout == -1 || (due != -1 && due < timeout))

@@ -173,9 +173,11 @@ static bool give_room(struct pair_store *store, struct pair_slot *slot, size_t n
         used = (slots_end(store->pair_n) + PLACE_UNIT - 1) / PLACE_UNIT * PLACE_UNIT;
     if (used > store->memory.size || units > (store->memory.size - used) / PLACE_UNIT)
         return false;
-    slot->room = (uint32_t)units;
-    atomic_store(&slot->place, (uint32_t)(used / PLACE_UNIT));
+    /* a writer that is killed between two of these wastes room, and no more */
     atomic_store(&head->used, used + units * PLACE_UNIT);
+    slot->room = 0;
+    atomic_store(&slot->place, (uint32_t)(used / PLACE_UNIT));
+    slot->room = (uint32_t)units;
     return true;
 }
 

@@ -70,7 +70,10 @@ int suites_restrict(const struct libssl *lib, SSL_CTX *ctx, const struct tls_pro
     if ((versions & TLS_VERSION_1_2) != 0 && old.n == 0)
         return lacks_suites("1.2", wanted_ciphers(profile), profile, log);
     if ((versions & TLS_VERSION_1_3) != 0 && new.n == 0)
-        return lacks_suites("1.3", "ssl_conf_command Ciphersuites", profile, log);
+        return lacks_suites("1.3",
+            profile->role == TLS_CLIENT ? "proxy_ssl_conf_command Ciphersuites"
+                                        : "ssl_conf_command Ciphersuites",
+            profile, log);
     if (lib->SSL_CTX_set_ciphersuites(ctx, new.text) == 1 &&
         (old.n == 0 || lib->SSL_CTX_set_cipher_list(ctx, old.text) == 1))
         return 0;

@@ -87,7 +87,9 @@ static void end_handshake_phase(struct fb_conn *conn)
         session_set_phase(conn, SESSION_NEW);
     else
         session_become_active(conn);
-    if (!stopped)
+    if (stopped) /* within the phase, perhaps, before reading had begun */
+        conn_stop(conn);
+    else
         conn_resume(conn);
     if (shuts)
         conn_shutdown(conn);

@@ -48,7 +48,7 @@ struct layer {
     bool more;            /* the last receive may have left input in the socket */
     bool updated;         /* a KeyUpdate is the last of what is held: it answers all requests */
     bool tickets;         /* held output is tickets of the handshake, which no peer waits for */
-    bool ended;           /* our close_notify is among what was sent, or held */
+    bool ended;           /* nothing of ours may follow: close_notify, an alert, a lost record */
     bool truncated;       /* the peer has ended without close_notify */
 };
 
@@ -134,7 +134,7 @@ struct io_result layer_kernel_splice(struct source *source, int pipe, size_t n);
 int layer_hold(struct fb_conn *conn, const uint8_t *p, size_t n);
 /* Ends the waiting for tickets, if any. */
 void layer_end_tickets(struct fb_conn *conn);
-/* Seals a record other than data, to be sent with the next flush; -1 without memory. */
+/* Seals a record other than data, to be sent with the next flush; -1 where that fails. */
 int layer_add_record(struct fb_conn *conn, enum tls_type type, const uint8_t *p, size_t n);
 /* Goes over to new keys of what is sent, and tells the peer; -1 as above, and where the kernel has
  * the keys. */

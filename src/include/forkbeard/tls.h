@@ -29,9 +29,9 @@ FB_SDK int fb_can_start_tls(const fb_conn *conn);
  * FB_TLS_FAILED, for a client's certificate too that is not what ssl_verify_client asks for; as
  * FB_TLS_TIMED_OUT; or as of any connection.
  *
- * Meanwhile other callbacks are called as ever. fb_stop(), fb_resume(), fb_shutdown() and the
- * connection's timeouts have their effect behind the handshake; fb_close() drops what is kept, and
- * so does fb_pipe(), which ends both connections.
+ * Meanwhile other callbacks are called as ever, but `unwritable`. fb_stop(), fb_resume(),
+ * fb_shutdown() and the connection's timeouts have their effect behind the handshake; fb_close()
+ * drops what is kept, and so does fb_pipe(), which ends both connections.
  *
  * `options` is lent until the call returns; NULL: the defaults. Returns 0; or -1, and nothing has
  * changed: the server has no certificate, the connection is no client's, has TLS or a pipe, shakes
@@ -70,7 +70,7 @@ typedef struct fb_tls {
  * `tls_started` after fb_start_tls(). Only for protocols with FB_KEEPS_TLS among their flags: a
  * session keeps it all until `closed` has returned, and until then the spans are valid. Fills in as
  * much of *out as `size` says. Returns 0; or -1, and *out is as before: no TLS, or not yet, no
- * client, or no FB_KEEPS_TLS. */
+ * client, or nothing was kept, as may be without FB_KEEPS_TLS. */
 FB_SDK int fb_tls_info(const fb_conn *conn, fb_tls *out);
 
 #ifdef __cplusplus

@@ -54,7 +54,7 @@ struct starttls_dialect {
     /* Adds the server's line as the client is to see it; returns 1 when the reply is whole, 0, or
      * -1: no server says so. */
     int (*reply)(struct starttls_state *state, fb_bytes line, struct starttls_out *out);
-    bool speaks_first; /* the client's first bytes are starttls_postgres()'s, and no line */
+    bool speaks_first; /* the client's first bytes are a request of PostgreSQL, and no line */
 };
 
 extern const struct starttls_dialect starttls_smtp, starttls_imap, starttls_pop3, starttls_postgres;

@@ -55,6 +55,8 @@ static int read_pop3_reply(struct starttls_state *state, fb_bytes line, struct s
             starttls_add_text(out, "STLS\r\n");
         if (!hides_pop3_capability(state, line))
             starttls_add_line(out, line);
+        if (last)
+            state->reply = STARTTLS_OTHER;
         return last;
     }
     starttls_add_line(out, line);

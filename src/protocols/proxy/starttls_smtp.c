@@ -105,6 +105,7 @@ static int read_smtp_reply(struct starttls_state *state, fb_bytes line, struct s
     add_kept_line(state, out, state->secured);
     if (!state->secured)
         starttls_add_text(out, "250 STARTTLS\r\n");
+    state->reply = STARTTLS_OTHER; /* as of a server that closes for want of commands */
     return 1;
 }
 
