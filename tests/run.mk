@@ -3,11 +3,12 @@
 # is built. What is in the same folder comes one after the other. FLAVOURS says which are wanted.
 all: $(FLAVOURS)
 
-plain clang posix poll select sanitizers distcheck:
+objects plain clang posix poll select sanitizers distcheck:
 	+@../tests/flavour $@
 
+plain sanitizers: objects
 poll: posix
 select: poll
 distcheck: plain clang
 
-.PHONY: all plain clang posix poll select sanitizers distcheck
+.PHONY: all objects plain clang posix poll select sanitizers distcheck
