@@ -189,6 +189,15 @@ static void allow_needed(const struct rules *rules, const struct needs *needs)
     }
 }
 
+/* A directory that is not there yet cannot be opened until the next keeper starts. */
+static void allow_directories(const struct rules *rules, const struct tls_profiles *profiles)
+{
+    for (unsigned i = 0; i < profiles->directory_n; i++)
+        if (allow_path(rules, profiles->directories[i], FS(READ_FILE)) == -1)
+            log_write(rules->log, LEVEL_WARN, errno,
+                "sandbox: this keeper cannot open files beneath \"%s\"", profiles->directories[i]);
+}
+
 /* The kernel makes the file as the worker would. */
 static void allow_cores(const struct rules *rules, const struct core_settings *core)
 {
@@ -228,6 +237,8 @@ static void allow_paths(const struct rules *rules, const struct cycle *cycle)
             for (const char *const *path = lists[i].paths; *path != NULL; path++)
                 allow_path(rules, *path, lists[i].allowed);
     allow_needed(rules, &cycle->needs);
+    if (cycle->needs.rights & NEEDS_FILES)
+        allow_directories(rules, &cycle->tls);
     allow_cores(rules, &cycle->core);
     allow_build_paths(rules);
 }

@@ -48,8 +48,9 @@ int sandbox_check(const struct cycle *cycle, struct log *log)
                : 0;
 }
 
-static void note_needs(const struct needs *needs, struct log *log)
+static void note_needs(const struct cycle *cycle, struct log *log)
 {
+    const struct needs *needs = &cycle->needs;
     static const struct {
         uint64_t right;
         const char *what;
@@ -80,6 +81,11 @@ static void note_needs(const struct needs *needs, struct log *log)
         log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s \"%s\", because %s the path",
             accesses[path->access], path->path,
             path->access == NEEDS_TO_APPEND ? "access logs need" : "protocols need");
+    for (unsigned i = 0; i < cycle->tls.directory_n; i++)
+        log_write(log, LEVEL_NOTICE, 0,
+            "sandbox: keepers may read files beneath \"%s\", because names of files there are "
+            "known to them alone",
+            cycle->tls.directories[i]);
 }
 
 /* Leaves a helper these needs, ports aside, and its filter. */
@@ -104,7 +110,8 @@ void sandbox_narrow(struct cycle *cycle)
 void sandbox_narrow_keeper(struct cycle *cycle)
 {
     STAILQ_INIT(&cycle->needs.ports);
-    narrow_needs(cycle, NEEDS_KEEPER, cycle->keeper_filter);
+    narrow_needs(
+        cycle, NEEDS_KEEPER | (cycle->tls.directory_n > 0 ? NEEDS_FILES : 0), cycle->keeper_filter);
 }
 
 /* Makes a helper's filter. */
@@ -164,7 +171,7 @@ int sandbox_prepare(struct cycle *cycle, struct log *log)
             "sandbox: protocol \"%s\" cannot declare needs, %s: build the module again", unknown,
             mode == SANDBOX_ON ? "so the sandbox leaves paths, programs and sockets open"
                                : "and the sandbox denies all");
-    note_needs(&cycle->needs, log);
+    note_needs(cycle, log);
     return prepare_filter(cycle, log);
 }
 

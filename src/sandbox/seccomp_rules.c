@@ -62,7 +62,8 @@ enum {
     LEAST_HOPS = 73,
 };
 
-#define NO_APPEND 0x20   /* RWF_NOAPPEND, since Linux 6.9: writes into what O_APPEND protects */
+#define NO_APPEND 0x20 /* RWF_NOAPPEND, since Linux 6.9: writes into what O_APPEND protects */
+#define OPENS_TO_CHANGE (O_ACCMODE | O_CREAT | O_TRUNC)
 #define IOPRIO_PROCESS 1 /* IOPRIO_WHO_PROCESS of linux/ioprio.h, a newer header */
 
 #define CALLS(...) .calls = ((const char *const[]) { __VA_ARGS__, NULL })
@@ -293,6 +294,8 @@ const struct rule seccomp_keeper[] = {
     /* fstat(), as C libraries make it */
     { CALLS("fstatat64", "newfstatat"), .when = { ARG_HAS(3, AT_EMPTY_PATH) } },
     { CALLS("statx"), .when = { ARG_HAS(2, AT_EMPTY_PATH) } },
+    { CALLS("open"), .with = NEEDS_FILES, .when = { ARG_HAS_NOT(1, OPENS_TO_CHANGE) } },
+    { CALLS("openat"), .with = NEEDS_FILES, .when = { ARG_HAS_NOT(2, OPENS_TO_CHANGE) } },
     { CALLS("mmap", "mmap2", "mprotect"), .when = { ARG_HAS_NOT(2, PROT_EXEC) } },
     { CALLS("pwritev2"), .when = { ARG_HAS_NOT(5, NO_APPEND) } },
     { SIGNALS, .when = { ARG_COMPARE(0, SCMP_CMP_EQ, SANDBOX_OWN_PID) } },

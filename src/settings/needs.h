@@ -30,6 +30,7 @@ struct needs_port {
 #define NEEDS_RING (UINT64_C(1) << 33) /* the event mechanism's ring, which is made before */
 #define NEEDS_UNIX_TARGETS (UINT64_C(1) << 34) /* unix sockets among the configuration's targets */
 #define NEEDS_KEEPER (UINT64_C(1) << 35)       /* a keeper: nothing but to shake hands */
+#define NEEDS_FILES (UINT64_C(1) << 36)        /* ... and to open files of directories to read */
 
 /* The needs of all protocols with a server, and of directives of protocols. */
 struct needs {

@@ -84,6 +84,9 @@ struct tls_profiles {
     struct tls_file *files;
     unsigned file_n;
     unsigned pair_n; /* different pairs of all profiles */
+    /* absolute, each once: beneath them a keeper opens files itself, whose names are not known */
+    const char **directories;
+    unsigned directory_n;
 };
 
 /* Whether a list of options with commas, a value of SSL_CONF's "Options", turns the option on. */

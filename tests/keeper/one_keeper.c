@@ -71,7 +71,8 @@ void prepare(unsigned files)
     master = ends[0];
     cycle.core.logs = memory.log.targets;
     cycle.core.log_n = memory.log.target_n;
-    cycle.tls = (struct tls_profiles) { profile_list, 2, file_list, files, 0 };
+    cycle.tls =
+        (struct tls_profiles) { .list = profile_list, .n = 2, .files = file_list, .file_n = files };
     heritage = (struct heritage) {
         .cycle = &cycle,
         .shared = shared_create(false),

@@ -35,6 +35,7 @@ static int master, worker;
 static uint8_t packet[TLS_PART_SIZE_MOST];
 static struct tls_part part;
 static int dumpable = -1;
+static const char **directories;
 
 /* Notes whether the process can be looked into while keys are read. */
 static struct tls_engine *create_noting(struct tls_files *files, struct log *log)
@@ -100,7 +101,14 @@ static void start(int sandbox)
     cycle.core.logs = log_.targets;
     cycle.core.log_n = log_.target_n;
     cycle.events.mechanism = mechanism_find("poll");
-    cycle.tls = (struct tls_profiles) { list, 1, file_list, 1, 0 };
+    cycle.tls = (struct tls_profiles) {
+        .list = list,
+        .n = 1,
+        .files = file_list,
+        .file_n = 1,
+        .directories = directories,
+        .directory_n = directories != NULL ? 2 : 0,
+    };
     ck_assert_int_eq(channel_open(ends), 0);
     ck_assert_int_eq(
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, links), 0);
@@ -206,12 +214,32 @@ START_TEST(it_shakes_hands)
 }
 END_TEST
 
+struct attempt_case {
+    const char *words;
+    const char *outcome; /* errno */
+};
+
+/* Has the keeper make attempts, and ends it. */
+static void check_attempts(const struct attempt_case *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *words = cases[i].words;
+
+        if (sanitized_clones && (strcmp(words, "!fork") == 0 || strncmp(words, "!open", 5) == 0 ||
+                                    strncmp(words, "!make", 5) == 0))
+            continue; /* a sanitizer's runtime may */
+        ask(TLS_BEGIN, 0, TLS_SERVER, (fb_bytes) { (const uint8_t *)words, strlen(words) });
+        ck_assert_int_eq(part.step, TLS_FAILED);
+        ck_assert_msg(strcmp(part.text, cases[i].outcome) == 0, "%s: %s", words, part.text);
+    }
+    ck_assert_int_eq(kill(pid, SIGINT), 0);
+    ck_assert_int_eq(await_end(), 0);
+    leave();
+}
+
 START_TEST(it_can_do_little_else)
 {
-    static const struct {
-        const char *words;
-        const char *outcome;
-    } cases[] = {
+    static const struct attempt_case cases[] = {
         { "!dumpable", "0" },
         { "!execve", "1" },
         { "!udp", "1" },
@@ -224,18 +252,26 @@ START_TEST(it_can_do_little_else)
     };
 
     start(SANDBOX_ON);
-    for (size_t i = 0; i < countof(cases); i++) {
-        const char *words = cases[i].words;
+    check_attempts(cases, countof(cases));
+}
+END_TEST
 
-        if (sanitized_clones && (strcmp(words, "!fork") == 0 || strncmp(words, "!open", 5) == 0))
-            continue; /* a sanitizer's runtime may */
-        ask(TLS_BEGIN, 0, TLS_SERVER, (fb_bytes) { (const uint8_t *)words, strlen(words) });
-        ck_assert_int_eq(part.step, TLS_FAILED);
-        ck_assert_msg(strcmp(part.text, cases[i].outcome) == 0, "%s: %s", words, part.text);
-    }
-    ck_assert_int_eq(kill(pid, SIGINT), 0);
-    ck_assert_int_eq(await_end(), 0);
-    leave();
+/* What variables name, and nothing that could be changed. */
+START_TEST(it_reads_beneath_directories)
+{
+    static const struct attempt_case cases[] = {
+        { "!open /etc/ssl/openssl.cnf", "0" },
+        { "!open /etc/passwd", "13" },
+        { "!make /etc/ssl/made", "1" },
+        { "!fork", "1" },
+    };
+    static const char *beneath[] = { "/etc/ssl", "/none" };
+
+    if (access("/etc/ssl/openssl.cnf", R_OK) == -1)
+        return;
+    directories = beneath;
+    start(_i);
+    check_attempts(cases, countof(cases));
 }
 END_TEST
 
@@ -243,6 +279,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, it_shakes_hands, SANDBOX_OFF, SANDBOX_STRICT + 1);
     tcase_add_test(tcase, it_can_do_little_else);
+    tcase_add_loop_test(tcase, it_reads_beneath_directories, SANDBOX_ON, SANDBOX_STRICT + 1);
 }
 
 TEST_MAIN("keeper_process", add_tests)

@@ -21,7 +21,9 @@ static char paths[FILES][128];
 static struct tls_file file_list[FILES];
 static struct tls_profile profile_list[1];
 
-static const struct tls_profiles profiles = { profile_list, 1, file_list, FILES, 0 };
+static const struct tls_profiles profiles = {
+    .list = profile_list, .n = 1, .files = file_list, .file_n = FILES
+};
 
 static struct play *start(unsigned workers)
 {
