@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pairs that were parsed last, by number: see pair_cache.h. */
+/* The pairs that were parsed last: see pair_cache.h. */
 #include "keeper/pair_cache.h"
+
+#include "base/crc32.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
-void pair_cache_init(struct pair_cache *cache)
+void pair_cache_init(struct pair_cache *cache, unsigned most)
 {
-    *cache = (struct pair_cache) { .n = 0 };
+    *cache = (struct pair_cache) { .most = most };
     TAILQ_INIT(&cache->order);
 }
 
@@ -27,13 +30,17 @@ void pair_cache_done(struct pair_cache *cache)
         free_cached(cache, TAILQ_FIRST(&cache->order));
 }
 
-struct pair_cached *pair_cache_find(struct pair_cache *cache, const struct tls_pair *of)
+static unsigned bucket_of(const void *key, size_t key_n)
+{
+    return crc32_add(0, key, key_n) % PAIRS_CACHED;
+}
+
+struct pair_cached *pair_cache_find(struct pair_cache *cache, const void *key, size_t key_n)
 {
     struct pair_cached *cached;
 
-    LIST_FOREACH (cached, &cache->buckets[of->number % PAIRS_CACHED], link)
-        if (cached->of.number == of->number && cached->of.certificate == of->certificate &&
-            cached->of.key == of->key)
+    LIST_FOREACH (cached, &cache->buckets[bucket_of(key, key_n)], link)
+        if (cached->key_n == key_n && memcmp(cached->key, key, key_n) == 0)
             break;
     if (cached != NULL && cached != TAILQ_FIRST(&cache->order)) {
         TAILQ_REMOVE(&cache->order, cached, order);
@@ -43,29 +50,35 @@ struct pair_cached *pair_cache_find(struct pair_cache *cache, const struct tls_p
 }
 
 struct pair_cached *pair_cache_put(
-    struct pair_cache *cache, const struct tls_pair *of, uint32_t version, struct pair *pair)
+    struct pair_cache *cache, const void *key, size_t key_n, uint32_t version, struct pair *pair)
 {
-    struct pair_cached *cached = malloc(sizeof(*cached));
+    struct pair_cached *cached = malloc(sizeof(*cached) + key_n);
 
-    pair_cache_drop(cache, of);
+    pair_cache_drop(cache, key, key_n);
     if (cached == NULL) {
         pair_free(pair);
         return NULL;
     }
-    if (cache->n == PAIRS_CACHED)
-        free_cached(cache, TAILQ_LAST(&cache->order, pair_order));
-    *cached = (struct pair_cached) { .of = *of, .version = version, .pair = *pair };
+    if (cache->n == cache->most)
+        free_cached(cache, pair_cache_oldest(cache));
+    *cached = (struct pair_cached) { .version = version, .pair = *pair, .key_n = key_n };
+    memcpy(cached->key, key, key_n);
     *pair = (struct pair) { .leaf = NULL };
     TAILQ_INSERT_HEAD(&cache->order, cached, order);
-    LIST_INSERT_HEAD(&cache->buckets[of->number % PAIRS_CACHED], cached, link);
+    LIST_INSERT_HEAD(&cache->buckets[bucket_of(key, key_n)], cached, link);
     cache->n++;
     return cached;
 }
 
-void pair_cache_drop(struct pair_cache *cache, const struct tls_pair *of)
+void pair_cache_drop(struct pair_cache *cache, const void *key, size_t key_n)
 {
-    struct pair_cached *cached = pair_cache_find(cache, of);
+    struct pair_cached *cached = pair_cache_find(cache, key, key_n);
 
     if (cached != NULL)
         free_cached(cache, cached);
+}
+
+struct pair_cached *pair_cache_oldest(struct pair_cache *cache)
+{
+    return TAILQ_LAST(&cache->order, pair_order);
 }

@@ -204,9 +204,9 @@ static void adopt_pair(struct pairs *pairs, struct reading *reading)
         pair_put(&reading->pair, facts, &pairs->store, of->number);
     report_pair(pairs, reading);
     drop_failure(pairs, pair_load_failure(pairs, of->number));
-    if (load->asked || pair_cache_find(&pairs->cache, of) != NULL)
-        pair_cache_put(
-            &pairs->cache, of, pair_store_version(&pairs->store, of->number), &reading->pair);
+    if (load->asked || pair_cache_find(&pairs->cache, of, sizeof(*of)) != NULL)
+        pair_cache_put(&pairs->cache, of, sizeof(*of),
+            pair_store_version(&pairs->store, of->number), &reading->pair);
 }
 
 /* Sets the identities of the files; whether they are those that were read last. */

@@ -90,7 +90,7 @@ int pairs_open(struct pairs *pairs, struct tls_files *files, struct log *log)
     pairs->log = log;
     pairs->files = files;
     pairs->pem = (struct pem_files) { .opener = files, .profiles = files->profiles, .outcome = "" };
-    pair_cache_init(&pairs->cache);
+    pair_cache_init(&pairs->cache, PAIRS_CACHED);
     LIST_INIT(&pairs->failures);
     pairs->states = calloc((size_t)files->profiles->pair_n + 1, 1);
     if (pairs->states == NULL || open_store(pairs) == -1) {
@@ -123,14 +123,14 @@ void pairs_close(struct pairs *pairs)
 /* Returns a pair of the latest version that is known; NULL: the files have to be read. */
 static struct pair_cached *find_parsed(struct pairs *pairs, const struct tls_pair *of)
 {
-    struct pair_cached *cached = pair_cache_find(&pairs->cache, of);
+    struct pair_cached *cached = pair_cache_find(&pairs->cache, of, sizeof(*of));
     uint32_t version = pair_store_version(&pairs->store, of->number);
     struct pair pair = { .leaf = NULL };
 
     if (cached != NULL && (cached->version == version || (version & 1) != 0))
         return cached;
     if (version != 0 && pair_get(&pair, &pairs->store, of->number, &version) == 0)
-        return pair_cache_put(&pairs->cache, of, version, &pair);
+        return pair_cache_put(&pairs->cache, of, sizeof(*of), version, &pair);
     return NULL;
 }
 
@@ -151,7 +151,7 @@ enum pairs_found pairs_find(struct pairs *pairs, const struct tls_profile *profi
     if (cached == NULL && pair_load_failure(pairs, of->number) == NULL) {
         if (!pair_load_begin(pairs, place, true, false))
             return PAIRS_LATER;
-        cached = pair_cache_find(&pairs->cache, of);
+        cached = pair_cache_find(&pairs->cache, of, sizeof(*of));
     }
     if (cached == NULL)
         return PAIRS_BAD;
