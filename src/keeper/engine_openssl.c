@@ -25,12 +25,14 @@ struct tls_engine {
     struct session_table sessions;
     void *own_tickets; /* the memory of both, unless given; or NULL */
     struct contexts contexts;
+    struct named_pairs named;
     struct key_logs key_logs;
 };
 
 static void destroy_openssl(struct tls_engine *engine)
 {
     CHECK_KIND(engine, ENGINE_KIND);
+    named_pairs_close(&engine->named);
     contexts_destroy(&engine->contexts);
     key_logs_close(&engine->key_logs);
     handshakes_done(&engine->shared);
@@ -86,8 +88,10 @@ static struct tls_engine *create_openssl(struct tls_files *files, struct log *lo
     engine->kind = ENGINE_KIND;
     if (open_memory(engine, files, log) == 0 && load_library(engine, log) == 0 &&
         contexts_create(&engine->contexts, &engine->lib, files, &engine->ring, log) == 0 &&
+        named_pairs_open(&engine->named, &engine->contexts.files, log) == 0 &&
         key_logs_open(&engine->key_logs, files, log) == 0) {
         engine->shared.pairs = &engine->contexts.pairs;
+        engine->shared.named = &engine->named;
         for (unsigned i = 0; i < engine->contexts.n; i++)
             engine->contexts.list[i].key_log =
                 key_logs_find(&engine->key_logs, engine->contexts.list[i].profile);
@@ -101,6 +105,7 @@ static void refresh_openssl(struct tls_engine *engine, struct log *log)
 {
     CHECK_KIND(engine, ENGINE_KIND);
     contexts_refresh(&engine->contexts, log);
+    named_pairs_refresh(&engine->named, log);
 }
 
 static void take_file(struct tls_engine *engine, int fd, int error)
@@ -121,7 +126,17 @@ static void remind_openssl(struct tls_engine *engine, struct log *log)
     pairs_remind(&engine->contexts.pairs, log);
 }
 
-/* Role and profile come from another process, and are checked. */
+/* Whether there is a name for each path of the profile. */
+static bool are_names_of(const struct tls_profile *profile, fb_bytes paths)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < paths.n; i++)
+        n += paths.p[i] == '\0';
+    return n == profile->named.n;
+}
+
+/* Role, profile and names come from another process, and are checked. */
 static struct tls_handshake *begin_openssl(struct tls_engine *engine, const struct tls_start *start)
 {
     const struct tls_profiles *profiles = engine->contexts.files.profiles;
@@ -129,6 +144,8 @@ static struct tls_handshake *begin_openssl(struct tls_engine *engine, const stru
     CHECK_KIND(engine, ENGINE_KIND);
     if (start->profile >= profiles->n || profiles->list[start->profile].role != start->role)
         return handshake_refuse("the handshake is for a server that is not configured");
+    if (!are_names_of(&profiles->list[start->profile], start->paths))
+        return handshake_refuse("the handshake names more or fewer certificates than its server");
     return handshake_begin(&engine->shared, contexts_find(&engine->contexts, start->profile),
         &profiles->list[start->profile], start);
 }

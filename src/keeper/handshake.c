@@ -21,14 +21,21 @@ enum handshake_phase {
     HANDSHAKE_OVER,
 };
 
+/* Pairs whose names came with the start. */
+struct handshake_names {
+    char text[TLS_TEXT]; /* why one cannot be had; "": none was tried, or all are good */
+    char names[];
+};
+
 struct tls_handshake {
     enum handshake_phase phase;
     const char *refusal; /* HANDSHAKE_REFUSED: why */
     struct handshakes *shared;
     SSL *ssl;
     const struct tls_profile *profile;
-    unsigned pair_next; /* pairs of the profile before are found, or bad */
-    unsigned pair_n;    /* pairs that libssl was given */
+    unsigned pair_next;            /* pairs of the profile before are found, or bad */
+    unsigned pair_n;               /* pairs that libssl was given */
+    struct handshake_names *named; /* NULL: the profile has no pairs by names */
     /* within a call of feed(); NULL outside */
     struct tls_reply *reply;
     fb_bytes in;
@@ -113,6 +120,50 @@ void handshakes_done(struct handshakes *handshakes)
     *handshakes = (struct handshakes) { 0 };
 }
 
+/* libssl's callback, when the hello is known and a certificate is needed: gives the handshake the
+ * pairs by names. 0 ends it; a client without a name has no certificate, as in nginx. */
+static int give_named(SSL *ssl, void *data)
+{
+    struct tls_handshake *handshake = data;
+    struct handshake_names *named = handshake->named;
+    const char *names = named->names;
+
+    (void)ssl;
+    for (unsigned i = 0; 2 * i < handshake->profile->named.n; i++) {
+        const struct pair *pair = NULL;
+        const char *failed;
+
+        if (!handshake->extract.is_client || names[0] != '\0') {
+            pair = named_pairs_find(handshake->shared->named, handshake->profile, i, names,
+                tickets_clock(), named->text);
+            if (pair == NULL)
+                return 0;
+            failed = handshake_use_pair(handshake, pair);
+            if (failed != NULL) {
+                reason_take(named->text, sizeof(named->text), failed);
+                return 0;
+            }
+        }
+        names += strlen(names) + 1;
+        names += strlen(names) + 1;
+    }
+    return 1;
+}
+
+/* Keeps the names of the start; -1 without memory. */
+static int keep_names(struct tls_handshake *handshake, fb_bytes paths)
+{
+    if (paths.n == 0)
+        return 0;
+    handshake->named = malloc(sizeof(*handshake->named) + paths.n);
+    if (handshake->named == NULL)
+        return -1;
+    handshake->named->text[0] = '\0';
+    memcpy(handshake->named->names, paths.p, paths.n);
+    handshake->shared->lib->SSL_set_cert_cb(handshake->ssl, give_named, handshake);
+    return 0;
+}
+
 /* Makes the handshake a client's; -1 without memory. */
 static int start_client_handshake(struct tls_handshake *handshake, const struct context *context,
     const uint8_t identity[SESSION_CONTEXT], const struct tls_start *start)
@@ -140,8 +191,9 @@ static int start_handshake(
         shared->pairs != NULL ? shared->pairs->files->profiles->files : NULL;
     uint8_t identity[SESSION_CONTEXT];
 
-    if (session_context_compute(
-            identity, shared->digest, context->identity, handshake->profile, files) < 0 ||
+    if (session_context_compute(identity, shared->digest, context->identity, handshake->profile,
+            files, start->paths) < 0 ||
+        keep_names(handshake, start->paths) < 0 ||
         lib->SSL_set_session_id_context(handshake->ssl, identity, sizeof(identity)) != 1)
         return -1;
     if (start->role == TLS_CLIENT)
@@ -297,6 +349,10 @@ static enum tls_step advance_handshake(struct tls_handshake *handshake)
     error = lib->SSL_get_error(handshake->ssl, status);
     if (error == SSL_ERROR_WANT_READ)
         return TLS_MORE;
+    if (handshake->named != NULL && handshake->named->text[0] != '\0') {
+        handshake->reply->severe = true;
+        return fail_step(handshake, handshake->named->text);
+    }
     if (error == SSL_ERROR_SYSCALL && ERR_peek_error() == 0)
         return fail_step(handshake, "the handshake has too much to send");
     return fail_step(handshake, reason_take(text, sizeof(text), "SSL_do_handshake()"));
@@ -309,13 +365,14 @@ enum tls_step handshake_feed(struct tls_handshake *handshake, fb_bytes in, struc
     assert(handshake->phase <= HANDSHAKE_REFUSED && handshake->reply == NULL);
     reply->used = reply->out_n = reply->peer_n = reply->facts_n = 0;
     reply->text[0] = '\0';
+    reply->severe = false;
     if (handshake->phase == HANDSHAKE_RUNS && !give_pairs(handshake))
         return TLS_LATER;
     handshake->in = in;
     handshake->reply = reply;
     if (handshake->phase == HANDSHAKE_REFUSED)
         step = fail_step(handshake, handshake->refusal);
-    else if (handshake->pair_n == 0 && handshake->profile->pair_n > 0)
+    else if (handshake->pair_n == 0 && handshake->profile->pair_n > 0 && handshake->named == NULL)
         step = fail_without_pair(handshake);
     else
         step = advance_handshake(handshake);
@@ -359,6 +416,7 @@ void handshake_end(struct tls_handshake *handshake)
         lib->SSL_set_shutdown(handshake->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         lib->SSL_free(handshake->ssl);
     }
+    free(handshake->named);
     client_session_end(&handshake->session);
     extract_wipe(&handshake->extract);
     free(handshake);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "keeper/context.h"
+#include "keeper/named_pairs.h"
 #include "keeper/pairs.h"
 #include "keeper/session_table.h"
 
@@ -20,7 +21,8 @@ struct handshakes {
     EVP_KDF *prf;                         /* TLS1-PRF */
     const struct session_table *sessions; /* with servers */
     EVP_MD_CTX *digest;
-    struct pairs *pairs; /* the profiles' pairs; set by the engine */
+    struct pairs *pairs;       /* the profiles' pairs; set by the engine, as is the next */
+    struct named_pairs *named; /* and those by names */
 };
 
 /* Makes what is shared; -1 with OpenSSL's errors. The table lives longer. */

@@ -51,10 +51,10 @@ static const char *refuse_path(const char *directory, const char *path, int n)
 {
     if (n >= NAMED_PATH)
         return "the path is too long";
-    if (leads_upwards(path))
-        return "\"..\" is refused in a path with variables";
     if (!lies_beneath(directory, path))
         return "the path lies outside of the directory with which the directive's value begins";
+    if (leads_upwards(path + strlen(directory)))
+        return "\"..\" is refused in a path with variables";
     return NULL;
 }
 

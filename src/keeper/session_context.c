@@ -71,8 +71,9 @@ int session_context_end(
 
 int session_context_compute(uint8_t hash[SESSION_CONTEXT], EVP_MD_CTX *digest,
     const uint8_t settings[SESSION_CONTEXT], const struct tls_profile *profile,
-    const struct tls_file *files)
+    const struct tls_file *files, fb_bytes names)
 {
+    const struct tls_named *named = &profile->named;
     bool set = EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1 &&
                EVP_DigestUpdate(digest, settings, SESSION_CONTEXT) == 1;
 
@@ -81,5 +82,9 @@ int session_context_compute(uint8_t hash[SESSION_CONTEXT], EVP_MD_CTX *digest,
 
         set = EVP_DigestUpdate(digest, path, strlen(path) + 1) == 1;
     }
+    for (unsigned i = 0; set && i < named->n; i++)
+        set =
+            EVP_DigestUpdate(digest, named->directories[i], strlen(named->directories[i]) + 1) == 1;
+    set = set && (names.n == 0 || EVP_DigestUpdate(digest, names.p, names.n) == 1);
     return set && EVP_DigestFinal_ex(digest, hash, NULL) == 1 ? 0 : -1;
 }

@@ -26,8 +26,8 @@ void session_context_add(struct session_context *identity, const void *p, size_t
 /* Ends with the identity of the settings; -1 after an emerg line. */
 int session_context_end(
     struct session_context *identity, uint8_t hash[SESSION_CONTEXT], struct log *log);
-/* Computes the identity of a profile, by its settings' and by the paths of its certificates, with a
- * digest of the caller's for each time; -1 with OpenSSL's errors. */
+/* Computes the identity of a profile, by its settings' and by the paths of its certificates, and by
+ * the names of a start, with a digest of the caller's for each time; -1 with OpenSSL's errors. */
 int session_context_compute(uint8_t hash[SESSION_CONTEXT], EVP_MD_CTX *digest,
     const uint8_t settings[SESSION_CONTEXT], const struct tls_profile *profile,
-    const struct tls_file *files);
+    const struct tls_file *files, fb_bytes names);

@@ -83,8 +83,7 @@ static void note_needs(const struct cycle *cycle, struct log *log)
             path->access == NEEDS_TO_APPEND ? "access logs need" : "protocols need");
     for (unsigned i = 0; i < cycle->tls.directory_n; i++)
         log_write(log, LEVEL_NOTICE, 0,
-            "sandbox: keepers may read files beneath \"%s\", because names of files there are "
-            "known to them alone",
+            "sandbox: keepers may read files beneath \"%s\", whose names come with handshakes",
             cycle->tls.directories[i]);
 }
 

@@ -53,7 +53,8 @@ static void handshake_replied(
         if (step == TLS_MORE) {
             conn_resume(conn);
         } else {
-            conn_log(conn, session_level_of(conn), 0, "%s", reply->text);
+            conn_log(
+                conn, reply->severe ? LEVEL_ERROR : session_level_of(conn), 0, "%s", reply->text);
             if (reply->local)
                 session_failed(conn, EAGAIN);
             handshake->failed(handshake);

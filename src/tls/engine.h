@@ -12,7 +12,7 @@
 #include <forkbeard/types.h>
 
 /* The longest text of a failure. */
-#define TLS_TEXT 160
+#define TLS_TEXT 512
 /* The longest name of a server, or one asked for by a client. */
 #define TLS_NAME_MOST 255
 /* The longest certificate of a peer that is handed on; a longer one is left out. */
@@ -61,6 +61,9 @@ struct tls_start {
     /* The server's name, for a client: its certificate must have the name, which is sent where the
      * profile says so; TLS_NAME_MOST bytes at most. The link's copy is made with the first feed. */
     fb_bytes name;
+    /* The names of the profile's pairs with variables, in order, each with a NUL behind it;
+     * TLS_PATHS_MOST bytes at most. The link's copy is made with the first feed. */
+    fb_bytes paths;
     /* A number for the server's address, for a client. Sessions are resumed among starts of equal
      * server, name and profile; 0: never. */
     uint64_t server;
@@ -87,6 +90,7 @@ struct tls_reply {
      * bytes */
     uint8_t *facts;
     size_t facts_n;
+    bool severe;         /* TLS_FAILED for a file of this end: no peer is to blame */
     bool local;          /* TLS_FAILED of a link, for want of a keeper: no peer is to blame */
     char text[TLS_TEXT]; /* TLS_FAILED: why, in one line; else "" */
 };

@@ -46,10 +46,10 @@ struct tls_handshake {
     enum plain_message awaited; /* the peer's next message; of a client before its hello: none */
     uint8_t random[PLAIN_RANDOM];
     uint8_t alpn_n, name_n;
-    char alpn[255], name[TLS_NAME_MOST];
-    uint8_t verify;      /* enum tls_verified */
-    int32_t verify_code; /* 0: verified, or no certificate */
-    size_t n;            /* bytes of the peer's message so far */
+    char alpn[255], name[TLS_NAME_MOST], named[256]; /* the last: a certificate, by the start */
+    uint8_t verify;                                  /* enum tls_verified */
+    int32_t verify_code;                             /* 0: verified, or no certificate */
+    size_t n;                                        /* bytes of the peer's message so far */
     uint8_t in[TLS_HEADER + PLAIN_MESSAGE_MOST];
 };
 
@@ -126,9 +126,9 @@ static const char *plain_file_name(const struct tls_handshake *handshake, uint32
 static const char *own_certificate(const struct tls_handshake *handshake)
 {
     const struct tls_profile *profile = handshake->profile;
+    uint32_t file = profile->pair_n > 0 ? profile->pairs[0].certificate : TLS_NO_FILE;
 
-    return plain_file_name(
-        handshake, profile->pair_n > 0 ? profile->pairs[0].certificate : TLS_NO_FILE);
+    return handshake->named[0] != '\0' ? handshake->named : plain_file_name(handshake, file);
 }
 
 static void put_server_hello(struct tls_reply *reply, const struct tls_handshake *handshake)
@@ -292,13 +292,12 @@ static void verify_plain_client(
 /* Checks the server's certificate, n bytes of the name of its file. */
 static void verify_plain(struct tls_handshake *handshake, const uint8_t *certificate, size_t n)
 {
-    const char *trusted;
+    const char *trusted = plain_file_name(handshake, handshake->profile->trusted);
     const uint8_t *dot = memrchr(certificate, '.', n);
     size_t name_n = dot != NULL ? (size_t)(dot - certificate) : n;
 
     if (n == 0)
         return;
-    trusted = plain_file_name(handshake, handshake->profile->trusted);
     if (strlen(trusted) != n || memcmp(trusted, certificate, n) != 0) {
         handshake->verify = TLS_VERIFY_FAILED;
         handshake->verify_code = PLAIN_SELF_SIGNED;
@@ -427,6 +426,8 @@ static struct tls_handshake *begin_plain(struct tls_engine *engine, const struct
     handshake->name_n = (uint8_t)start->name.n;
     if (start->name.n > 0)
         memcpy(handshake->name, start->name.p, start->name.n);
+    if (start->paths.n > 0)
+        snprintf(handshake->named, sizeof(handshake->named), "%s", (const char *)start->paths.p);
     if (start->role == TLS_SERVER)
         handshake->awaited = PLAIN_CLIENT_HELLO;
     else

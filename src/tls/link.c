@@ -96,6 +96,7 @@ int tls_link_begin(
 
     assert(pending->number == 0 && pending->replied != NULL);
     assert(start->name.n <= TLS_NAME_MOST && (start->name.n == 0 || start->role == TLS_CLIENT));
+    assert(start->paths.n <= TLS_PATHS_MOST);
     if (link->free == TLS_HANDSHAKES_MOST)
         log_crowd(link, &link->refused_ms, "new handshakes are refused");
     if (link->broken || link->free == TLS_HANDSHAKES_MOST)
@@ -141,7 +142,7 @@ void tls_link_feed(struct tls_link *link, struct tls_pending *pending, fb_bytes 
     place->given = (uint32_t)in.n;
     if (!link->broken)
         link->ops->feed(link, &request);
-    place->start.name = (fb_bytes) { 0 };
+    place->start.name = place->start.paths = (fb_bytes) { 0 };
 }
 
 bool tls_link_takes(const struct tls_link *link, const struct tls_session *session)

@@ -235,6 +235,7 @@ static const char *deliver_reply(struct keeper_link *keeper, struct tls_part *pa
     reply.peer_n = part->peer.n;
     reply.facts = (uint8_t *)part->facts.p;
     reply.facts_n = part->facts.n;
+    reply.severe = part->severe;
     memcpy(reply.text, part->text, sizeof(reply.text));
     tls_link_reply(&keeper->base, place, part->step, &reply);
     explicit_bzero(&reply.session, sizeof(reply.session));

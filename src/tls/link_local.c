@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes, or the name of a client's begin, on their way to the engine. */
+/* Bytes, or the name of a client's begin, on their way to the engine, behind a begin's paths. */
 struct local_request {
     STAILQ_ENTRY(local_request) link;
     struct tls_request request;
@@ -37,16 +37,20 @@ static void feed_local(struct tls_link *link, const struct tls_request *request)
     struct local_link *local = local_of(link);
     /* a client's begin has a name, and no bytes */
     fb_bytes rest = request->in.n > 0 ? request->in : request->start.name;
-    struct local_request *copy = malloc(sizeof(*copy) + rest.n);
+    fb_bytes paths = request->kind == TLS_BEGIN ? request->start.paths : (fb_bytes) { NULL, 0 };
+    struct local_request *copy = malloc(sizeof(*copy) + paths.n + rest.n);
 
     if (copy == NULL) {
         tls_link_break(link);
         return;
     }
     copy->request = *request;
-    copy->request.in.p = copy->request.start.name.p = copy->bytes;
+    copy->request.start.paths = (fb_bytes) { copy->bytes, paths.n };
+    copy->request.in.p = copy->request.start.name.p = copy->bytes + paths.n;
+    if (paths.n > 0)
+        memcpy(copy->bytes, paths.p, paths.n);
     if (rest.n > 0)
-        memcpy(copy->bytes, rest.p, rest.n);
+        memcpy(copy->bytes + paths.n, rest.p, rest.n);
     STAILQ_INSERT_TAIL(&local->requests, copy, link);
     tls_link_post(link);
 }

@@ -8,19 +8,20 @@
 #include <assert.h>
 #include <string.h>
 
-/* A name, of a client, or the peer's bytes follow. */
+/* Paths follow, and a name, of a client, or the peer's bytes. */
 struct request_wire {
     uint64_t server;
     uint32_t kind, number, role, profile;
-    uint32_t name_n, unused;
+    uint32_t name_n, paths_n;
 };
 
 struct part_wire {
     uint32_t number, more, step, used;
-    uint32_t out_n, session_n, peer_n, facts_n, text_n;
+    uint32_t out_n, session_n, peer_n, facts_n, text_n, severe;
 };
 
-_Static_assert(sizeof(struct request_wire) + TLS_FEED_MOST == TLS_REQUEST_MOST, "header");
+_Static_assert(
+    sizeof(struct request_wire) + TLS_PATHS_MOST + TLS_FEED_MOST == TLS_REQUEST_MOST, "header");
 _Static_assert(sizeof(struct part_wire) + TLS_PART_MOST + sizeof(struct tls_session) +
                        TLS_PEER_MOST + TLS_FACTS_MOST ==
                    TLS_PART_SIZE_MOST,
@@ -38,10 +39,25 @@ static bool is_server_name(fb_bytes name)
     return name.n <= TLS_NAME_MOST && (name.n == 0 || memchr(name.p, '\0', name.n) == NULL);
 }
 
+/* Whether the bytes are texts, each with a NUL behind it. */
+static bool are_paths(fb_bytes paths)
+{
+    return paths.n == 0 || (paths.n <= TLS_PATHS_MOST && paths.p[paths.n - 1] == '\0');
+}
+
+/* Appends bytes to a message of n bytes. */
+static void append_wire(uint8_t *p, size_t *n, fb_bytes bytes)
+{
+    if (bytes.n > 0)
+        memcpy(p + *n, bytes.p, bytes.n);
+    *n += bytes.n;
+}
+
 size_t tls_message_write_request(const struct tls_request *request, uint8_t *p)
 {
     struct request_wire wire = { .kind = request->kind, .number = request->number };
-    fb_bytes rest = request->in;
+    fb_bytes paths = { NULL, 0 }, rest = request->in;
+    size_t n = sizeof(wire);
 
     assert(request->kind >= TLS_BEGIN && request->kind <= TLS_TICKET);
     assert(is_handshake_number(request->number));
@@ -49,6 +65,9 @@ size_t tls_message_write_request(const struct tls_request *request, uint8_t *p)
     if (request->kind == TLS_BEGIN) {
         wire.role = request->start.role;
         wire.profile = request->start.profile;
+        paths = request->start.paths;
+        wire.paths_n = (uint32_t)paths.n;
+        assert(are_paths(paths));
     }
     if (wire.role == TLS_CLIENT) {
         assert(request->in.n == 0 && is_server_name(request->start.name));
@@ -58,19 +77,19 @@ size_t tls_message_write_request(const struct tls_request *request, uint8_t *p)
     }
     assert(request->kind != TLS_CANCEL || rest.n == 0);
     memcpy(p, &wire, sizeof(wire));
-    if (rest.n > 0)
-        memcpy(p + sizeof(wire), rest.p, rest.n);
-    return sizeof(wire) + rest.n;
+    append_wire(p, &n, paths);
+    append_wire(p, &n, rest);
+    return n;
 }
 
 /* Whether each field of a request of n bytes behind the header is in range. */
 static bool check_request(const struct request_wire *wire, size_t n)
 {
     if (wire->kind < TLS_BEGIN || wire->kind > TLS_TICKET || !is_handshake_number(wire->number) ||
-        wire->unused != 0)
+        wire->paths_n > (wire->kind == TLS_BEGIN ? n : 0) || n - wire->paths_n > TLS_FEED_MOST)
         return false;
     if (wire->kind == TLS_BEGIN && wire->role == TLS_CLIENT)
-        return wire->name_n == n;
+        return wire->name_n == n - wire->paths_n;
     if (wire->kind == TLS_BEGIN ? wire->role != TLS_SERVER : (wire->role | wire->profile) != 0)
         return false;
     return (wire->server | wire->name_n) == 0 && (wire->kind != TLS_CANCEL || n == 0);
@@ -92,6 +111,11 @@ int tls_message_read_request(struct tls_request *request, const uint8_t *p, size
         .number = wire.number,
         .start = { .role = (enum tls_role)wire.role, .profile = wire.profile },
     };
+    request->start.paths = (fb_bytes) { p, wire.paths_n };
+    if (!are_paths(request->start.paths))
+        return -1;
+    p += wire.paths_n;
+    n -= wire.paths_n;
     if (wire.role == TLS_SERVER) {
         request->in = (fb_bytes) { p, n };
         return 0;
@@ -197,6 +221,7 @@ size_t tls_message_write_part(
             memcpy(p + n, reply->facts, wire.facts_n);
         n += wire.facts_n;
     } else if (wire.step == TLS_FAILED) {
+        wire.severe = reply->severe;
         wire.text_n = (uint32_t)copy_failure(p + n, reply->text);
         n += wire.text_n;
     }
@@ -217,7 +242,8 @@ static bool check_part(const struct part_wire *wire, size_t n)
     if (wire->session_n != (wire->step == TLS_DONE ? sizeof(struct tls_session) : 0) ||
         wire->peer_n > (wire->step == TLS_DONE ? TLS_PEER_MOST : 0) ||
         wire->facts_n > (wire->step == TLS_DONE ? TLS_FACTS_MOST : 0) ||
-        wire->text_n > (wire->step == TLS_FAILED ? TLS_TEXT - 1 : 0))
+        wire->text_n > (wire->step == TLS_FAILED ? TLS_TEXT - 1 : 0) ||
+        wire->severe > (wire->step == TLS_FAILED))
         return false;
     return n == (size_t)wire->out_n + wire->session_n + wire->peer_n + wire->facts_n + wire->text_n;
 }
@@ -248,6 +274,7 @@ int tls_message_read_part(struct tls_part *part, const uint8_t *p, size_t n)
     }
     if (!is_failure_text(p, wire.text_n))
         return -1;
+    part->severe = wire.severe == 1;
     memcpy(part->text, p, wire.text_n);
     return 0;
 }

@@ -18,9 +18,9 @@
 /* The bytes for the peer in a part of a reply. */
 #define TLS_PART_MOST 16384
 /* The bytes of the longest message of each direction. */
-#define TLS_REQUEST_MOST (32 + TLS_FEED_MOST)
+#define TLS_REQUEST_MOST (32 + TLS_PATHS_MOST + TLS_FEED_MOST)
 #define TLS_PART_SIZE_MOST                                                                         \
-    (36 + TLS_PART_MOST + sizeof(struct tls_session) + TLS_PEER_MOST + TLS_FACTS_MOST)
+    (40 + TLS_PART_MOST + sizeof(struct tls_session) + TLS_PEER_MOST + TLS_FACTS_MOST)
 
 enum tls_request_kind {
     TLS_BEGIN = 1, /* a new handshake; of a server with the peer's first bytes */
@@ -33,7 +33,7 @@ enum tls_request_kind {
 struct tls_request {
     enum tls_request_kind kind;
     uint32_t number;
-    struct tls_start start; /* fields of TLS_BEGIN; the name lies in the message */
+    struct tls_start start; /* fields of TLS_BEGIN; name and paths lie in the message */
     fb_bytes in; /* bytes of TLS_FEED, TLS_TICKET, and TLS_BEGIN of a server; within the message */
 };
 
@@ -46,7 +46,8 @@ struct tls_part {
     fb_bytes out;
     struct tls_session session; /* of TLS_DONE */
     fb_bytes peer, facts;       /* of TLS_DONE */
-    char text[TLS_TEXT];        /* of TLS_FAILED */
+    bool severe;                /* of TLS_FAILED, as is the text */
+    char text[TLS_TEXT];
 };
 
 /* Writes a request of valid fields to memory of TLS_REQUEST_MOST bytes; returns the bytes. */

@@ -32,6 +32,26 @@ enum tls_verify { TLS_VERIFY_OFF, TLS_VERIFY_ON, TLS_VERIFY_OPTIONAL, TLS_VERIFY
 #define TLS_NO_FILE UINT32_MAX
 
 struct template;
+struct variable;
+
+/* A cache of pairs whose paths have variables; times are milliseconds. */
+struct tls_cache {
+    uint32_t index; /* below the profiles' cache_n */
+    uint32_t max;   /* pairs, at least 1 */
+    int64_t inactive, valid;
+};
+
+/* The bytes of the names that a handshake begins with. */
+#define TLS_PATHS_MOST 4096
+
+/* Paths with variables, two for each pair: the certificate's and the key's. */
+struct tls_named {
+    const struct template **names; /* what follows the directory, and what only a session knows */
+    const char **directories;      /* of the profiles' */
+    unsigned n;                    /* paths; 0: the profile has no such pair */
+    const struct tls_cache *cache; /* NULL: each handshake reads the files */
+    const struct variable *asked;  /* of the name that a client asks for */
+};
 
 enum tls_role { TLS_SERVER, TLS_CLIENT };
 
@@ -41,7 +61,8 @@ struct tls_profile {
     enum tls_role role; /* of our end */
     const char *at;     /* FILE:LINE of the server, for messages */
     struct tls_pair *pairs;
-    unsigned pair_n;  /* 0: ssl_reject_handshake alone */
+    unsigned pair_n; /* 0: ssl_reject_handshake alone, or pairs by names */
+    struct tls_named named;
     uint8_t versions; /* bits: 1 TLS 1.2, 2 TLS 1.3; never 0 */
     bool prefer_server_ciphers;
     bool reject;         /* ssl_reject_handshake */
@@ -87,6 +108,7 @@ struct tls_profiles {
     /* absolute, each once: beneath them a keeper opens files itself, whose names are not known */
     const char **directories;
     unsigned directory_n;
+    unsigned cache_n; /* different caches of all profiles */
 };
 
 /* Whether a list of options with commas, a value of SSL_CONF's "Options", turns the option on. */

@@ -89,8 +89,8 @@ void talk_pair(struct talk_server *server, const char *certificate, const char *
 
 void talk_start(struct talk_server *server)
 {
-    if (server->profile.role == TLS_SERVER && server->profile.pair_n == 0 &&
-        !server->profile.reject)
+    if (server->profile.role == TLS_SERVER && !server->profile.reject &&
+        server->profile.pair_n + server->profile.named.n == 0)
         talk_pair(server, "ec.pem", "ec.key");
     server->engine = engine_openssl.create(&server->ops, &server->log.log);
     if (server->engine == NULL)
@@ -122,7 +122,7 @@ SSL_CTX *talk_client(int least, int most)
 
 void talk_begin(struct talk *talk, struct talk_server *server, SSL_CTX *client)
 {
-    const struct tls_start start = { .role = TLS_SERVER, .profile = 0 };
+    const struct tls_start start = { .role = TLS_SERVER, .profile = 0, .paths = server->names };
 
     *talk = (struct talk){
         .client = SSL_new(client),

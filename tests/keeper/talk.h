@@ -32,6 +32,7 @@ struct talk_server {
     struct tls_pair pairs[4];
     struct tls_file files[TALK_FILES];
     char paths[TALK_FILES][128];
+    fb_bytes names; /* the start's */
     struct memory_log log;
     struct tls_engine *engine;
 };

@@ -22,27 +22,13 @@ static uint32_t word_at(size_t index)
     return value;
 }
 
+#define REQUEST_HEADER 32
+#define PART_HEADER 40
 /* Words of the headers. */
-enum {
-    REQUEST_SERVER,
-    REQUEST_KIND = 2,
-    REQUEST_NUMBER,
-    REQUEST_ROLE,
-    REQUEST_PROFILE,
-    REQUEST_NAME,
-    REQUEST_UNUSED
-};
-enum {
-    PART_NUMBER,
-    PART_MORE,
-    PART_STEP,
-    PART_USED,
-    PART_OUT,
-    PART_SESSION,
-    PART_PEER,
-    PART_FACTS,
-    PART_TEXT
-};
+enum { REQUEST_SERVER, REQUEST_KIND = 2, REQUEST_NUMBER, REQUEST_ROLE };
+enum { REQUEST_PROFILE = 5, REQUEST_NAME, REQUEST_PATHS };
+enum { PART_NUMBER, PART_MORE, PART_STEP, PART_USED, PART_OUT };
+enum { PART_SESSION = 5, PART_PEER, PART_FACTS, PART_TEXT, PART_SEVERE };
 
 /* Starts of a server and a client. */
 static const struct tls_start serving = { .profile = 12345 };
@@ -104,6 +90,26 @@ START_TEST(a_client_begins_with_a_name)
 }
 END_TEST
 
+START_TEST(a_begin_has_paths)
+{
+    const char paths[] = "a.crt\0a.key", *in = _i == 0 ? "bytes" : "";
+    struct tls_start start = _i == 0 ? serving : calling;
+    struct tls_request request;
+    size_t n;
+
+    start.paths = (fb_bytes) { (const uint8_t *)paths, sizeof(paths) };
+    n = write_request(TLS_BEGIN, in, start);
+    ck_assert_int_eq(tls_message_read_request(&request, message, n), 0);
+    ck_assert_uint_eq(request.start.paths.n, sizeof(paths));
+    ck_assert_mem_eq(request.start.paths.p, paths, sizeof(paths));
+    ck_assert_uint_eq(request.in.n, strlen(in));
+    ck_assert_mem_eq(request.in.p, in, strlen(in));
+    ck_assert_uint_eq(request.start.name.n, start.name.n);
+    message[REQUEST_HEADER + sizeof(paths) - 1] = 'x'; /* no end */
+    ck_assert_int_eq(tls_message_read_request(&request, message, n), -1);
+}
+END_TEST
+
 START_TEST(a_name_out_of_range_is_refused)
 {
     size_t n = write_request(TLS_BEGIN, "", calling);
@@ -125,15 +131,21 @@ END_TEST
 
 START_TEST(a_request_may_have_many_bytes_and_no_more)
 {
-    static uint8_t in[TLS_FEED_MOST];
-    const struct tls_request request = { TLS_FEED, NUMBER, .in = { in, sizeof(in) } };
+    static uint8_t in[TLS_FEED_MOST], paths[TLS_PATHS_MOST];
+    const struct tls_request request = { TLS_BEGIN, NUMBER, { .paths = { paths, sizeof(paths) } },
+        { in, sizeof(in) } };
     struct tls_request read;
     size_t n = tls_message_write_request(&request, message);
 
     ck_assert_uint_eq(n, TLS_REQUEST_MOST);
     ck_assert_int_eq(tls_message_read_request(&read, message, n), 0);
     ck_assert_uint_eq(read.in.n, TLS_FEED_MOST);
+    ck_assert_uint_eq(read.start.paths.n, TLS_PATHS_MOST);
     ck_assert_int_eq(tls_message_read_request(&read, message, n + 1), -1);
+    put_word(REQUEST_PATHS, TLS_PATHS_MOST - 1); /* the peer's bytes are one too many */
+    ck_assert_int_eq(tls_message_read_request(&read, message, n), -1);
+    put_word(REQUEST_PATHS, TLS_PATHS_MOST + 1);
+    ck_assert_int_eq(tls_message_read_request(&read, message, n), -1);
 }
 END_TEST
 
@@ -154,7 +166,10 @@ START_TEST(a_request_out_of_range_is_refused)
         { TLS_BEGIN, REQUEST_ROLE, TLS_CLIENT },
         { TLS_BEGIN, REQUEST_SERVER, 1 },
         { TLS_BEGIN, REQUEST_NAME, 5 },
-        { TLS_BEGIN, REQUEST_UNUSED, 1 },
+        { TLS_BEGIN, REQUEST_PATHS, 1 },
+        { TLS_BEGIN, REQUEST_PATHS, 6 },
+        { TLS_FEED, REQUEST_PATHS, 1 },
+        { TLS_CANCEL, REQUEST_PATHS, 1 },
         { TLS_FEED, REQUEST_SERVER, 1 },
         { TLS_FEED, REQUEST_NAME, 5 },
         { TLS_TICKET, REQUEST_PROFILE, 1 },
@@ -171,7 +186,7 @@ START_TEST(a_request_out_of_range_is_refused)
     ck_assert_int_eq(tls_message_read_request(&request, message, n), -1);
 }
 END_TEST
-#define REQUEST_CASES 17
+#define REQUEST_CASES 20
 
 START_TEST(a_cut_request_is_refused)
 {
@@ -214,6 +229,7 @@ static struct tls_reply reply_of(size_t out_n)
     reply.facts_n = tls_facts_put(facts, 0, TLS_FACT_SUBJECT, "CN=a", 4);
     reply.facts_n = tls_facts_put(facts, reply.facts_n, TLS_FACT_SERIAL, "0A", 2);
     strcpy(reply.text, "it\nfailed");
+    reply.severe = true;
     return reply;
 }
 
@@ -232,6 +248,7 @@ START_TEST(a_reply_comes_back_as_written)
     ck_assert_uint_eq(part.out.n, 100);
     ck_assert_mem_eq(part.out.p, flight, 100);
     ck_assert_str_eq(part.text, step == TLS_FAILED ? "it failed" : "");
+    ck_assert(part.severe == (step == TLS_FAILED));
     ck_assert_uint_eq(part.peer.n, step == TLS_DONE ? 11 : 0);
     if (step != TLS_DONE)
         return;
@@ -349,6 +366,8 @@ START_TEST(a_part_out_of_range_is_refused)
         { TLS_DONE, PART_FACTS, TLS_FACTS_MOST + 1 },
         { TLS_DONE, PART_FACTS, UINT32_MAX },
         { TLS_FAILED, PART_TEXT, TLS_TEXT },
+        { TLS_FAILED, PART_SEVERE, 2 },
+        { TLS_MORE, PART_SEVERE, 1 },
     };
     struct tls_reply reply = reply_of(10);
     size_t n = tls_message_write_part(NUMBER, cases[_i].step, &reply, 0, message);
@@ -359,7 +378,7 @@ START_TEST(a_part_out_of_range_is_refused)
     ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
 }
 END_TEST
-#define PART_CASES 16
+#define PART_CASES 18
 
 /* Changes a field of the session that lies in the message. */
 START_TEST(a_session_out_of_range_is_refused)
@@ -369,7 +388,7 @@ START_TEST(a_session_out_of_range_is_refused)
     struct tls_session session;
     struct tls_part part;
 
-    memcpy(&session, message + 36 + 10, sizeof(session));
+    memcpy(&session, message + PART_HEADER + 10, sizeof(session));
     switch (_i) {
     case 0:
         session.version = 0x0302;
@@ -389,7 +408,7 @@ START_TEST(a_session_out_of_range_is_refused)
     default:
         session.name[1] = '\0';
     }
-    memcpy(message + 36 + 10, &session, sizeof(session));
+    memcpy(message + PART_HEADER + 10, &session, sizeof(session));
     ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
 }
 END_TEST
@@ -449,9 +468,9 @@ START_TEST(a_text_without_an_end_or_with_controls_is_refused)
     ck_assert_uint_eq(word_at(PART_TEXT), TLS_TEXT - 1);
     ck_assert_int_eq(tls_message_read_part(&part, message, n), 0);
     ck_assert_uint_eq(strlen(part.text), TLS_TEXT - 1);
-    message[36] = '\n';
+    message[PART_HEADER] = '\n';
     ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
-    message[36] = '\0';
+    message[PART_HEADER] = '\0';
     ck_assert_int_eq(tls_message_read_part(&part, message, n), -1);
 }
 END_TEST
@@ -460,6 +479,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, a_request_comes_back_as_written, TLS_BEGIN, TLS_TICKET + 1);
     tcase_add_loop_test(tcase, a_client_begins_with_a_name, 0, 3);
+    tcase_add_loop_test(tcase, a_begin_has_paths, 0, 2);
     tcase_add_test(tcase, a_name_out_of_range_is_refused);
     tcase_add_test(tcase, a_request_may_have_many_bytes_and_no_more);
     tcase_add_loop_test(tcase, a_request_out_of_range_is_refused, 0, REQUEST_CASES);
