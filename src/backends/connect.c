@@ -255,7 +255,8 @@ static NOINLINE struct trunk *find_trunk(
     };
 
     if (options->tls != NULL &&
-        backend_tls_find_name(order->owner, options, order->stream, &wish.tls_name) == -1)
+        (backend_tls_find_name(order->owner, options, order->stream, &wish.tls_name) == -1 ||
+            backend_tls_find_paths(order->owner, options, &wish.tls_paths) == -1))
         return NULL;
     return trunk_get(order->stream, &wish);
 }

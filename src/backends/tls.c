@@ -8,12 +8,13 @@
 #include "session/secure.h"
 #include "shm/siphash.h"
 #include "text/template.h"
+#include "text/tls_paths.h"
 #include "tls/verify_text.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* ---- The server's name ---- */
+/* ---- The names of server and certificate ---- */
 
 /* Returns the name without a port, and without the brackets of an address; a unix socket has no
  * name. */
@@ -33,6 +34,14 @@ static fb_bytes strip_port(fb_bytes name)
     return (fb_bytes) { name.p, (size_t)(end - name.p) };
 }
 
+/* Returns the client whose variables have values; NULL: there is none. */
+static struct fb_conn *evaluated_client(const struct fb_conn *owner)
+{
+    struct fb_conn *client = owner != NULL ? session_client_of(owner) : NULL;
+
+    return client != NULL && !client->outgoing ? client : NULL;
+}
+
 /* Evaluates the directive's text; returns 0, 1: it has no value here, or -1 without memory. */
 static int evaluate_name(
     const struct fb_conn *owner, const struct template *text, struct value *value)
@@ -43,8 +52,8 @@ static int evaluate_name(
         return 1;
     if (template_is_constant(text, value))
         return 0;
-    client = owner != NULL ? session_client_of(owner) : NULL;
-    return client != NULL && !client->outgoing ? template_value(client, text, value) : 1;
+    client = evaluated_client(owner);
+    return client != NULL ? template_value(client, text, value) : 1;
 }
 
 int backend_tls_find_name(const struct fb_conn *owner, const fb_connect_options *options,
@@ -66,6 +75,23 @@ int backend_tls_find_name(const struct fb_conn *owner, const fb_connect_options 
         log_put(stream->net.log, LEVEL_ERROR, 0, "the name of a server has more than %d bytes",
             TLS_NAME_MOST);
     return -1;
+}
+
+int backend_tls_find_paths(
+    const struct fb_conn *owner, const fb_connect_options *options, fb_bytes *paths)
+{
+    static const uint8_t nameless[2] = { 0, 0 };
+    const struct tls_profile *profile = options->tls->profile;
+    struct fb_conn *client = evaluated_client(owner);
+    struct tls_start start = { .role = TLS_CLIENT };
+
+    assert(profile->named.n <= sizeof(nameless)); /* a pair */
+    if (client == NULL)
+        start.paths = (fb_bytes) { nameless, profile->named.n };
+    else if (tls_paths_set(client, profile, NULL, (fb_bytes) { NULL, 0 }, &start) == -1)
+        return -1;
+    *paths = start.paths;
+    return 0;
 }
 
 /* ---- The handshake ---- */
@@ -119,6 +145,7 @@ int backend_tls_await(struct fb_conn *conn)
             .profile = trunk->tls->profile->index,
             .offload = trunk->tls->profile->offload,
             .name = trunk_name(trunk),
+            .paths = trunk_paths(trunk),
             .server = number_of_server(&trunk->target),
         },
         .timeout = trunk->timeout,

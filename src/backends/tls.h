@@ -12,6 +12,10 @@
  * the caller's. `owner` NULL: the worker's connection. -1 after a line, or without memory. */
 int backend_tls_find_name(const struct fb_conn *owner, const fb_connect_options *options,
     const struct stream *stream, fb_bytes *name);
+/* Sets *paths to the names of certificates that variables decide, none without a client, lent until
+ * the session's end; -1 as above. */
+int backend_tls_find_paths(
+    const struct fb_conn *owner, const fb_connect_options *options, fb_bytes *paths);
 /* Makes a connection of a trunk with TLS, just begun, shake hands once its connect is answered; -1
  * without memory. */
 int backend_tls_await(struct fb_conn *conn);

@@ -40,8 +40,12 @@ static int compare_trunks(const struct trunk *a, const struct trunk *b)
     if (result == 0)
         result = compare_words(a->name_n, b->name_n);
     if (result == 0)
+        result = compare_words(a->paths_n, b->paths_n);
+    if (result == 0)
         result = compare_words(a->before_n, b->before_n);
-    return result != 0 ? result : memcmp(a->bytes, b->bytes, a->key_n + a->name_n + a->before_n);
+    return result != 0
+               ? result
+               : memcmp(a->bytes, b->bytes, a->key_n + a->name_n + a->paths_n + a->before_n);
 }
 
 RB_GENERATE_INTERNAL(trunks, trunk, node, compare_trunks, static __attribute__((unused)))
@@ -58,8 +62,8 @@ static struct trunk *create_trunk(struct stream *stream, const struct trunk_wish
 {
     const fb_connect_options *options = wish->options;
     size_t before_n = options->tls != NULL ? options->tls_before.n : 0;
-    struct trunk *trunk = memory_alloc(
-        stream->net.memory, sizeof(*trunk) + options->key_n + wish->tls_name.n + before_n);
+    struct trunk *trunk = memory_alloc(stream->net.memory,
+        sizeof(*trunk) + options->key_n + wish->tls_name.n + wish->tls_paths.n + before_n);
     uint8_t *end;
 
     if (trunk == NULL)
@@ -71,6 +75,7 @@ static struct trunk *create_trunk(struct stream *stream, const struct trunk_wish
         .tls = options->tls,
         .key_n = options->key_n,
         .name_n = wish->tls_name.n,
+        .paths_n = wish->tls_paths.n,
         .before_n = before_n,
     };
     TAILQ_INIT(&trunk->waiting);
@@ -82,6 +87,7 @@ static struct trunk *create_trunk(struct stream *stream, const struct trunk_wish
     trunk->flags = options->flags & TRUNK_FLAGS;
     end = append_part(trunk->bytes, options->key, options->key_n);
     end = append_part(end, wish->tls_name.p, wish->tls_name.n);
+    end = append_part(end, wish->tls_paths.p, wish->tls_paths.n);
     append_part(end, options->tls_before.p, before_n);
     return trunk;
 }

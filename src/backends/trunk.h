@@ -30,8 +30,8 @@ struct trunk {
     TAILQ_HEAD(trunk_list, session_reuse) waiting; /* the first in front */
     struct trunk_list idle;                        /* the latest use in front */
     /* common as well, behind one another in `bytes`: the caller's key, the server's name for TLS,
-     * and what is sent before the handshake */
-    size_t key_n, name_n, before_n;
+     * the names of certificates, and what is sent before the handshake */
+    size_t key_n, name_n, paths_n, before_n;
     uint8_t bytes[];
 };
 
@@ -40,8 +40,9 @@ struct trunk_wish {
     const struct fb_target *target;
     const fb_ops *ops;
     const fb_connect_options *options;
-    fb_bytes tls_name; /* TLS_NAME_MOST bytes at most */
-    uint64_t timeout;  /* ms */
+    fb_bytes tls_name;  /* TLS_NAME_MOST bytes at most */
+    fb_bytes tls_paths; /* as of struct tls_start */
+    uint64_t timeout;   /* ms */
 };
 
 /* Flags of fb_connect_options that sockets are given. */
@@ -50,15 +51,20 @@ struct trunk_wish {
 /* Returns the trunk of the options, until trunk_drop() at least; NULL without memory. */
 struct trunk *trunk_get(struct stream *stream, const struct trunk_wish *wish);
 
-/* The server's name, and the bytes before the handshake. */
+/* The server's name, the names of certificates, and the bytes before the handshake. */
 static inline fb_bytes trunk_name(const struct trunk *trunk)
 {
     return (fb_bytes) { trunk->bytes + trunk->key_n, trunk->name_n };
 }
 
+static inline fb_bytes trunk_paths(const struct trunk *trunk)
+{
+    return (fb_bytes) { trunk->bytes + trunk->key_n + trunk->name_n, trunk->paths_n };
+}
+
 static inline fb_bytes trunk_before(const struct trunk *trunk)
 {
-    return (fb_bytes) { trunk->bytes + trunk->key_n + trunk->name_n, trunk->before_n };
+    return (fb_bytes) { trunk_paths(trunk).p + trunk->paths_n, trunk->before_n };
 }
 
 /* Lets go of a trunk, and frees a trunk without connections. */

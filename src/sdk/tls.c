@@ -5,6 +5,7 @@
 #include "sdk/handle.h"
 #include "session/end.h"
 #include "session/secure.h"
+#include "text/tls_paths.h"
 #include "tls/layer.h"
 #include "tls/verify_text.h"
 
@@ -42,6 +43,12 @@ int fb_can_start_tls(const fb_conn *conn)
     return SDK_VALID(conn) && profile_to_start(conn) != NULL;
 }
 
+static int name_certificates(
+    struct fb_conn *conn, struct tls_hello *hello, fb_bytes in, struct tls_start *start)
+{
+    return tls_paths_set(conn, session_server_of(conn)->tls, hello, in, start);
+}
+
 int fb_start_tls(fb_conn *conn, const fb_tls_options *options)
 {
     const struct tls_profile *profile = SDK_VALID(conn) ? profile_to_start(conn) : NULL;
@@ -51,6 +58,7 @@ int fb_start_tls(fb_conn *conn, const fb_tls_options *options)
         return -1;
     own.start.profile = profile->index;
     own.start.offload = profile->offload;
+    own.prepare = profile->named.n > 0 ? name_certificates : NULL;
     own.timeout = profile->handshake_timeout;
     if (options != NULL && options->size >= sizeof(*options)) {
         own.before = options->reply;

@@ -143,16 +143,34 @@ static void secure_closed(struct fb_conn *conn, fb_reason reason)
 
 /* ---- Meanwhile ---- */
 
+/* Prepares the start of the handshake, once: as session_secure_options.prepare. */
+static int prepare_start(struct session_secure *secure, fb_bytes in)
+{
+    struct session_secure_options *options = &secure->options;
+    int status = options->prepare != NULL
+                     ? options->prepare(secure->core.conn, &secure->hello, in, &options->start)
+                     : 1;
+
+    if (status == 1)
+        options->prepare = NULL;
+    return status;
+}
+
 static size_t secure_data(struct fb_conn *conn, fb_bytes in)
 {
     struct session_secure *secure = session_secure_of(conn);
+    int status;
 
     if (!secure->heard) {
         secure->heard = true;
         secure->received = conn->received - in.n;
     }
-    if (!session_handshake_feed(&secure->core, &secure->options.start, in)) {
-        close_unsecured(conn, FB_TLS_FAILED);
+    status = prepare_start(secure, in);
+    if (status == 0)
+        return 0;
+    if (status == -1 || !session_handshake_feed(&secure->core, &secure->options.start, in)) {
+        if (conn_is_active(conn))
+            close_unsecured(conn, FB_TLS_FAILED);
         return in.n;
     }
     return 0;

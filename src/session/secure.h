@@ -11,11 +11,16 @@
 #pragma once
 
 #include "session/handshake.h"
+#include "tls/hello.h"
 
 #define SESSION_SECURE_KIND KIND('S', 'S', 'E', 'C')
 
 struct session_secure_options {
     struct tls_start start;
+    /* Adds to the start what depends on the peer's first bytes: 1; 0: more of them are needed, -1:
+     * no handshake can begin. NULL: nothing does. */
+    int (*prepare)(
+        struct fb_conn *conn, struct tls_hello *hello, fb_bytes in, struct tls_start *start);
     uint64_t timeout; /* ms from the begin */
     fb_bytes before;  /* sent in plain, behind output from before the begin; lent */
     /* The layer is on the connection, which is the protocol's as before, in SESSION_ACTIVE; one
@@ -30,6 +35,7 @@ struct session_secure {
     struct conn_ops ops; /* the connection's */
     struct session_handshake core;
     struct session_secure_options options;
+    struct tls_hello hello;  /* for options.prepare */
     uint64_t since;          /* monotonic ms */
     uint64_t received, sent; /* the session's own bytes; `received` since `heard` */
     struct chunk *out;       /* written by the protocol since the begin, as conn->out */

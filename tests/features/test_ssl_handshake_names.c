@@ -130,6 +130,110 @@ START_TEST(a_hello_has_a_limit)
 }
 END_TEST
 
+/* ---- Certificates by variables ---- */
+
+/* Gives a profile "NAME.crt", of the name that the client asks for, and "it.key". */
+static void add_named_pair(struct tls_profile *profile)
+{
+    static struct template_part parts[2], key_part;
+    static struct template certificate = { parts, 2 }, key = { &key_part, 1 };
+    static const struct template *templates[] = { &certificate, &key };
+    static const char *directories[] = { "/etc/a", "/etc/a" };
+
+    parts[0] = (struct template_part) { .variable = use("ssl_server_name") };
+    parts[1] = (struct template_part) { .text = value_own(".crt", 4) };
+    key_part = (struct template_part) { .text = value_own("it.key", 6) };
+    profile->named = (struct tls_named) {
+        .names = templates, .directories = directories, .n = 2, .asked = parts[0].variable
+    };
+}
+
+static void expect_held_paths(const char *expected, size_t n)
+{
+    fb_bytes paths = tls_held_paths();
+
+    ck_assert_uint_eq(paths.n, n);
+    ck_assert_mem_eq(paths.p, expected, n);
+}
+
+/* The hello whole or byte by byte; no name at all; and no TLS. */
+START_TEST(the_hello_decides_about_paths)
+{
+    struct hello hello = _i == 2 ? hello_of("", 0) : hello_of(HELLO_NAME, sizeof(HELLO_NAME) - 1);
+    struct tls_client *client;
+
+    if (_i == 3)
+        memcpy(hello.p, "GET / HTTP/1.0", 14);
+    begin_servers(1, TLS_LINK_HELD);
+    add_handshake(0);
+    add_named_pair(&tls_profiles[0]);
+    client = connect_client();
+    for (size_t n = 0; _i == 1 && n + 1 < hello.n; n++) {
+        sim_say(client->socket, hello.p + n, 1);
+        fixture_run(test.fixture);
+        ck_assert_uint_eq(tls_held_n(), 0);
+    }
+    sim_say(client->socket, _i == 1 ? hello.p + hello.n - 1 : hello.p, _i == 1 ? 1 : hello.n);
+    fixture_run(test.fixture);
+    ck_assert_uint_eq(tls_held_n(), 1);
+    if (_i < 2)
+        expect_held_paths("one.tests.crt\0it.key", 21);
+    else
+        expect_held_paths(".crt\0it.key", 12);
+    tls_client_destroy(&client);
+    end_tls();
+}
+END_TEST
+
+/* A chosen server's paths, and the failure of a file that a keeper tells of. */
+START_TEST(a_bad_file_is_an_error)
+{
+    struct hello hello = hello_of(HELLO_NAME, sizeof(HELLO_NAME) - 1);
+    struct tls_reply reply = { .used = hello.n, .severe = true, .text = "cannot load it" };
+    struct tls_client *client;
+
+    begin_names();
+    add_named_pair(&tls_profiles[1]);
+    client = connect_client();
+    sim_say(client->socket, hello.p, hello.n);
+    fixture_run(test.fixture);
+    ck_assert_uint_eq(tls_held_profile(), 1);
+    expect_held_paths("one.tests.crt\0it.key", 21);
+    tls_reply_held_by(TLS_FAILED, &reply);
+    fixture_run(test.fixture);
+    expect_end(client, "500;tls_failed;0;0;0", "[error] *1 cannot load it" CONTEXT);
+    tls_client_destroy(&client);
+    end_tls();
+}
+END_TEST
+
+/* More than a keeper takes. */
+START_TEST(too_long_paths_are_refused)
+{
+    static char text[TLS_PATHS_MOST];
+    static struct template_part part;
+    static struct template longest = { &part, 1 };
+    static const struct template *templates[] = { &longest, &longest };
+    struct hello hello = hello_of(HELLO_NAME, sizeof(HELLO_NAME) - 1);
+    struct tls_client *client;
+
+    begin_servers(1, TLS_LINK_HELD);
+    add_handshake(0);
+    add_named_pair(&tls_profiles[0]);
+    memset(text, 'x', sizeof(text));
+    part = (struct template_part) { .text = value_own(text, TLS_PATHS_MOST / 2) };
+    tls_profiles[0].named.names = templates;
+    client = connect_client();
+    sim_say(client->socket, hello.p, hello.n);
+    fixture_run(test.fixture);
+    ck_assert_uint_eq(tls_held_n(), 0);
+    ck_assert_uint_eq(client->socket->sent[6], TLS_INTERNAL_ERROR);
+    expect_end(client, "500;tls_failed;0;0;0", "the names of certificates have more than 4096");
+    tls_client_destroy(&client);
+    end_tls();
+}
+END_TEST
+
 /* The time is the chosen server's, from the begin of the phase. */
 START_TEST(the_time_is_of_the_chosen_server)
 {
@@ -248,6 +352,9 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_name_chooses_the_server, 0, 3);
     tcase_add_loop_test(tcase, other_bytes_choose_the_default_server, 0, 2);
     tcase_add_test(tcase, a_hello_has_a_limit);
+    tcase_add_loop_test(tcase, the_hello_decides_about_paths, 0, 4);
+    tcase_add_test(tcase, a_bad_file_is_an_error);
+    tcase_add_test(tcase, too_long_paths_are_refused);
     tcase_add_loop_test(tcase, the_time_is_of_the_chosen_server, 0, 2);
     tcase_add_loop_test(tcase, the_chosen_server_refuses, 0, 2);
     tcase_add_loop_test(tcase, later_phases_are_of_the_chosen_server, 0, 2);

@@ -27,7 +27,7 @@ static struct tls_engine *engine;
 
 struct held_request {
     struct tls_request request;
-    uint8_t bytes[TLS_FEED_MOST];
+    uint8_t bytes[TLS_FEED_MOST], paths[TLS_PATHS_MOST];
 };
 
 struct held_link {
@@ -42,6 +42,7 @@ static struct held_link *held;
 static void hold_request(struct tls_link *link, const struct tls_request *request)
 {
     struct held_request *copy = malloc(sizeof(*copy));
+    fb_bytes paths = request->start.paths;
 
     (void)link;
     ck_assert_uint_lt(held->n, HELD_MOST);
@@ -49,6 +50,9 @@ static void hold_request(struct tls_link *link, const struct tls_request *reques
     copy->request = *request;
     copy->request.in.p = copy->bytes;
     memcpy(copy->bytes, request->in.p, request->in.n);
+    copy->request.start.paths.p = copy->paths;
+    if (paths.n > 0)
+        memcpy(copy->paths, paths.p, paths.n);
     held->requests[held->n++] = copy;
 }
 
@@ -103,6 +107,11 @@ static struct tls_link *create_held(struct loop *loop)
 uint32_t tls_held_profile(void)
 {
     return held->requests[0]->request.start.profile;
+}
+
+fb_bytes tls_held_paths(void)
+{
+    return held->requests[0]->request.start.paths;
 }
 
 unsigned tls_held_n(void)

@@ -20,9 +20,10 @@ void tls_end(struct fixture *fixture);
 /* Lets server i shake hands with the clients of its address. */
 void tls_add_server(struct scripted_server *scripted, unsigned i);
 
-/* Of TLS_LINK_HELD: the number of held requests, and the profile of the first. */
+/* Of TLS_LINK_HELD: the number of held requests, and the profile and the paths of the first. */
 unsigned tls_held_n(void);
 uint32_t tls_held_profile(void);
+fb_bytes tls_held_paths(void);
 /* Reply to the first: by the engine, or as the test says. */
 void tls_reply_held(void);
 void tls_reply_held_by(enum tls_step step, struct tls_reply *reply);

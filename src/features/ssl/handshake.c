@@ -11,6 +11,7 @@
 #include "session/session.h"
 #include "session/timeouts.h"
 #include "session/tls.h"
+#include "text/tls_paths.h"
 #include "tls/hello.h"
 #include "tls/record.h"
 
@@ -146,6 +147,14 @@ static size_t handshake_data(struct fb_conn *conn, fb_bytes in)
     if (profile_of(conn)->reject) {
         refuse_client(conn, TLS_UNRECOGNIZED_NAME, "handshake rejected");
         return in.n;
+    }
+    if (handshake->core.pending.number == 0) {
+        int status = tls_paths_set(conn, profile_of(conn), &handshake->hello, in, &start);
+
+        if (status == -1 && conn_is_active(conn))
+            refuse_client(conn, TLS_INTERNAL_ERROR, "handshake rejected");
+        if (status != 1)
+            return status == 0 ? 0 : in.n;
     }
     start.profile = profile_of(conn)->index;
     start.offload = profile_of(conn)->offload;
