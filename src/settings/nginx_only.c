@@ -67,10 +67,8 @@ struct lack {
 
 /* Directives and variables of TLS. A build with OpenSSL has the rest that begin with "ssl_". */
 static const struct lack tls_lacks[] = {
-    { "proxy_ssl_certificate_cache", ": this version has no certificates by variables" },
     { "proxy_ssl", LACKS_OPENSSL },
     { "ssl_buffer_size", "" },
-    { "ssl_certificate_cache", ": this version has no certificates by variables" },
     { "ssl_certificate_compression", ": this version does not compress certificates" },
     { "ssl_early_data", ": this version takes no early data" },
     { "ssl_ech_", ": this version has no Encrypted Client Hello" },

@@ -117,7 +117,6 @@ START_TEST(what_only_nginx_has_is_called_so)
         { "starttls", ": STARTTLS is \"proxy_starttls\" of \"stream\"" },
         { "ssl", ": \"ssl\" is a parameter of \"listen\"" },
         { "ssl_buffer_size", "" },
-        { "ssl_certificate_cache", ": this version has no certificates by variables" },
         { "ssl_certificate_compression", ": this version does not compress certificates" },
         { "ssl_early_data", ": this version takes no early data" },
         { "ssl_ech_file", ": this version has no Encrypted Client Hello" },
@@ -126,7 +125,6 @@ START_TEST(what_only_nginx_has_is_called_so)
             ": no OCSP responder is asked, \"ssl_crl\" has revoked certificates" },
         { "ssl_stapling_responder", ": no OCSP responder is asked, see \"ssl_stapling_file\"" },
         { "ssl_verify", "" },
-        { "proxy_ssl_certificate_cache", ": this version has no certificates by variables" },
         { "zone_sync_ssl", "" },
     };
     struct loading loading;

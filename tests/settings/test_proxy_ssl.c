@@ -139,6 +139,21 @@ START_TEST(values_are_set)
 }
 END_TEST
 
+START_TEST(certificates_have_variables)
+{
+    const struct tls_profile *profile =
+        client_with("proxy_ssl_certificate /etc/a/$server_port.pem; proxy_ssl_certificate_key "
+                    "/etc/b/$server_port.key; proxy_ssl_certificate_cache max=5;");
+
+    ck_assert_uint_eq(profile->pair_n, 0);
+    ck_assert_uint_eq(profile->named.n, 2);
+    ck_assert_str_eq(profile->named.directories[0], "/etc/a");
+    ck_assert_str_eq(profile->named.directories[1], "/etc/b");
+    ck_assert_uint_eq(profile->named.cache->max, 5);
+    ck_assert_uint_eq(loading.cycle->tls.directory_n, 2);
+}
+END_TEST
+
 START_TEST(servers_inherit_and_share)
 {
     accept_text(&loading,
@@ -215,6 +230,7 @@ static void add_tests(TCase *tcase)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, defaults_are_nginx_s);
     tcase_add_test(tcase, values_are_set);
+    tcase_add_test(tcase, certificates_have_variables);
     tcase_add_test(tcase, servers_inherit_and_share);
     tcase_add_test(tcase, what_belongs_together);
     tcase_add_test(tcase, a_protocol_has_names_of_its_own);

@@ -2,10 +2,12 @@
 /* The directives of TLS to clients: profiles, what is inherited, what is warned of and refused. */
 #include "settings/loading.h"
 #include "support/test.h"
+#include "text/template.h"
 
 #include <string.h>
 
 #define BEGIN "events { } stream { "
+#define PAIRS "expected \"off\", or max=NUMBER inactive=TIME valid=TIME"
 #define PAIR "ssl_certificate a.pem; ssl_certificate_key a.key; "
 /* a server with TLS, whose further directives begin in the second line */
 #define SERVER(...) BEGIN "server { listen 1 ssl; " PAIR "\n" __VA_ARGS__ " } }"
@@ -47,6 +49,82 @@ static void check_file_is(uint32_t index, const char *name, const char *at)
     ck_assert_str_eq(profiles->files[index].path + n, name);
     ck_assert_str_eq(strrchr(profiles->files[index].at, '/'), at);
 }
+
+/* The directory of a path is the one with which its value begins; the rest is a session's. */
+static void check_named(const struct tls_profile *profile, unsigned i, const char *beneath,
+    const char *variable, const char *end)
+{
+    const struct template *names = profile->named.names[i];
+    size_t n = strlen(loading.directory);
+
+    ck_assert_uint_lt(i, profile->named.n);
+    if (beneath[0] == '/') {
+        ck_assert_str_eq(profile->named.directories[i], beneath);
+    } else {
+        ck_assert_int_eq(strncmp(profile->named.directories[i], loading.directory, n), 0);
+        ck_assert_str_eq(profile->named.directories[i] + n, beneath[0] != '\0' ? beneath - 1 : "");
+    }
+    if (variable == NULL) {
+        ck_assert_uint_eq(names->part_n, 1);
+    } else {
+        ck_assert_uint_eq(names->part_n, 2);
+        ck_assert_str_eq(names->parts[0].variable->name, variable);
+    }
+    ck_assert_str_eq(names->parts[names->part_n - 1].text.p, end);
+}
+
+START_TEST(paths_have_variables)
+{
+    const struct tls_profile *profile;
+
+    accept_text(&loading,
+        BEGIN "server { listen 1 ssl; ssl_certificate /etc/a/$ssl_server_name.crt; "
+              "ssl_certificate_key /etc/a/b/only.key; ssl_certificate c.pem; ssl_certificate_key "
+              "c.key; ssl_certificate $server_addr.crt; ssl_certificate_key /etc/a/$pid.key; } }",
+        "");
+    profile = &loading.cycle->tls.list[0];
+    ck_assert_uint_eq(profile->pair_n, 1);
+    check_file_is(profile->pairs[0].certificate, "/c.pem", "/main:1");
+    ck_assert_uint_eq(loading.cycle->tls.pair_n, 1);
+    ck_assert_uint_eq(profile->named.n, 4);
+    check_named(profile, 0, "/etc/a", "ssl_server_name", ".crt");
+    check_named(profile, 1, "/etc/a/b", NULL, "only.key");
+    check_named(profile, 2, "", "server_addr", ".crt");
+    check_named(profile, 3, "/etc/a", "pid", ".key");
+    ck_assert_ptr_eq(profile->named.directories[3], profile->named.directories[0]);
+    ck_assert_uint_eq(loading.cycle->tls.directory_n, 3);
+    ck_assert_str_eq(profile->named.asked->name, "ssl_server_name");
+    ck_assert_ptr_null(profile->named.cache);
+    refuse_text(&loading,
+        BEGIN "server { listen 1 ssl; ssl_certificate $none.crt; "
+              "ssl_certificate_key a.key; } }",
+        "unknown \"none\" variable in /main:1:60\n");
+}
+END_TEST
+
+START_TEST(caches_are_inherited)
+{
+    const struct tls_profile *list;
+
+    accept_text(&loading,
+        BEGIN "ssl_certificate $pid.crt; ssl_certificate_key $pid.key; ssl_certificate_cache max=9 "
+              "inactive=1m valid=2m; server { listen 1 ssl; ssl_alpn a; } server { listen 2 ssl; "
+              "ssl_certificate_cache off; } server { listen 3 ssl; ssl_certificate_cache max=1; } "
+              "server { listen 4 ssl; ssl_alpn b; } }",
+        "");
+    list = loading.cycle->tls.list;
+    ck_assert_uint_eq(loading.cycle->tls.n, 4);
+    ck_assert_uint_eq(loading.cycle->tls.cache_n, 2);
+    ck_assert_uint_eq(list[0].named.cache->max, 9);
+    ck_assert_int_eq(list[0].named.cache->inactive, 60000);
+    ck_assert_int_eq(list[0].named.cache->valid, 120000);
+    ck_assert_ptr_null(list[1].named.cache);
+    ck_assert_uint_eq(list[2].named.cache->index + list[0].named.cache->index, 1);
+    ck_assert_int_eq(list[2].named.cache->inactive, 10000);
+    ck_assert_int_eq(list[2].named.cache->valid, 60000);
+    ck_assert_ptr_eq(list[3].named.cache, list[0].named.cache);
+}
+END_TEST
 
 START_TEST(defaults_are_nginx_s)
 {
@@ -296,8 +374,9 @@ START_TEST(values_are_refused)
             "the name of a protocol has 1 to 255 bytes" },
         { "ssl_certificate", "data:x",
             "certificates and keys in the configuration itself are not supported, " PATH },
-        { "ssl_certificate", "$ssl_server_name.pem",
-            "certificates and keys by variables are not supported, " PATH },
+        { "ssl_certificate_cache", "none", PAIRS },
+        { "ssl_certificate_cache", "max=0", "expected a number of at least 1" },
+        { "ssl_certificate_cache", "valid=x", "expected a time of at most 1y" },
         { "ssl_certificate_key", "engine:pkcs11:x",
             "keys of engines and stores of OpenSSL are not supported, " PATH },
         { "ssl_certificate_key", "store:x",
@@ -326,6 +405,11 @@ START_TEST(values_are_refused)
     }
     profile_with("ssl_session_cache builtin:1000 shared:SSL:32k;");
     profile_with("ssl_session_cache off;");
+    refuse_text(&loading, SERVER("ssl_certificate_cache valid=1s;"),
+        "\"ssl_certificate_cache\" must have the \"max\" parameter in /main:2:1\n");
+    refuse_text(&loading, SERVER("ssl_certificate_cache off max=1;"),
+        "invalid value \"max=1\" in \"ssl_certificate_cache\" directive: nothing stands behind "
+        "\"off\" in /main:2:27\n");
 }
 END_TEST
 
@@ -355,6 +439,8 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, defaults_are_nginx_s);
+    tcase_add_test(tcase, paths_have_variables);
+    tcase_add_test(tcase, caches_are_inherited);
     tcase_add_loop_test(tcase, the_kernel_seals_where_an_option_says_so, 0, countof(offloads));
     tcase_add_test(tcase, values_are_set);
     tcase_add_test(tcase, files_of_verification);

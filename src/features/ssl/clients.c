@@ -18,9 +18,10 @@
 /* An empty path takes the file of stream {} away. */
 static int client_pair_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (directive->args[0].text[0] != '\0' && ssl_check_pair_path(apply, directive) == -1)
-        return -1;
-    return ssl_set_file(apply, directive, field);
+    if (directive->args[0].text[0] != '\0')
+        return ssl_read_path(apply, directive, field);
+    *(struct ssl_path *)field = (struct ssl_path) { .word = NULL };
+    return 0;
 }
 
 static int client_name_set(struct apply *apply, const struct conf_directive *directive, void *field)
@@ -38,6 +39,8 @@ static const struct setting rows[] = {
         .unset = "none" },
     { "proxy_ssl_certificate", CONTEXT_SERVERS, 1, 1, .set = client_pair_set, FIELD(certificate),
         .unset = "none" },
+    { "proxy_ssl_certificate_cache", CONTEXT_SERVERS, 1, 3, .set = ssl_set_certificate_cache,
+        FIELD(cache), .initial = "off" },
     { "proxy_ssl_certificate_key", CONTEXT_SERVERS, 1, 1, .set = client_pair_set, FIELD(key),
         .unset = "none" },
     { "proxy_ssl_ciphers", CONTEXT_SERVERS, 1, 1, .set = set_string, FIELD(ciphers),
@@ -98,10 +101,12 @@ static const struct conf_word *client_word(
 static bool check_client_values(struct apply *apply, const struct scope *server,
     const fb_directive *declared, const struct ssl_client_values *values)
 {
-    if (values->certificate != NULL && values->key == NULL) {
-        report_error(apply->report, values->certificate,
+    const struct conf_word *certificate = values->certificate.word;
+
+    if (certificate != NULL && values->key.word == NULL) {
+        report_error(apply->report, certificate,
             "no \"%s_certificate_key\" is defined for certificate \"%s\"", declared->name,
-            values->certificate->text);
+            certificate->text);
         return false;
     }
     if (values->verify && values->trusted_certificate == NULL) {
@@ -165,7 +170,7 @@ static struct tls_pair *make_client_pair(
     struct tls_pair *pair = apply_alloc(apply, sizeof(*pair));
 
     if (pair != NULL)
-        ssl_fill_pair(apply, pair, values->certificate, values->key, values->passwords);
+        ssl_fill_pair(apply, pair, values->certificate.word, values->key.word, values->passwords);
     return pair;
 }
 
@@ -173,13 +178,15 @@ static void fill_client_profile(
     struct apply *apply, const struct ssl_client *client, struct tls_profile *profile)
 {
     const struct ssl_client_values *values = client->values;
-    bool has_pair = values->certificate != NULL;
+    bool has_pair = values->certificate.word != NULL,
+         is_named = has_pair && ssl_is_named(&values->certificate, &values->key);
 
     *profile = (struct tls_profile) {
         .role = TLS_CLIENT,
         .at = ssl_place(apply, &client->server->directive->name),
-        .pairs = has_pair ? make_client_pair(apply, values) : NULL,
-        .pair_n = has_pair,
+        .pairs = has_pair && !is_named ? make_client_pair(apply, values) : NULL,
+        .pair_n = has_pair && !is_named,
+        .named.cache = values->cache,
         .versions = (uint8_t)values->versions,
         .sends_name = values->sends_name != 0,
         .ciphers = values->ciphers,
@@ -199,6 +206,10 @@ static void fill_client_profile(
         .key_log = ssl_key_log(apply, values->key_log),
     };
     assert(profile->versions != 0);
+    if (!is_named)
+        return;
+    ssl_make_named(apply, &profile->named, 1);
+    ssl_add_named(apply, &profile->named, &values->certificate, &values->key);
 }
 
 void ssl_make_clients(struct apply *apply)

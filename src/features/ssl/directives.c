@@ -31,9 +31,14 @@ static int add_path(struct apply *apply, const struct conf_directive *directive,
 
 static int certificate_set(struct apply *apply, const struct conf_directive *directive, void *field)
 {
-    if (ssl_check_pair_path(apply, directive) == -1)
+    struct ssl_paths *paths = field;
+    struct ssl_path *list = apply_grow(apply, paths->list, paths->n, sizeof(*paths->list));
+
+    if (list == NULL || ssl_read_path(apply, directive, &list[paths->n]) == -1)
         return -1;
-    return add_path(apply, directive, field);
+    paths->list = list;
+    paths->n++;
+    return 0;
 }
 
 /* An empty path takes the files of stream {} away. */
@@ -116,6 +121,8 @@ static const struct setting rows[] = {
         .unset = "none" },
     { "ssl_certificate", CONTEXT_SERVERS, 1, 1, .set = certificate_set, .repeats = true,
         FIELD(certificates), .unset = "none" },
+    { "ssl_certificate_cache", CONTEXT_SERVERS, 1, 3, .set = ssl_set_certificate_cache,
+        FIELD(cache), .initial = "off" },
     { "ssl_certificate_key", CONTEXT_SERVERS, 1, 1, .set = certificate_set, .repeats = true,
         FIELD(keys), .unset = "none" },
     { "ssl_ciphers", CONTEXT_SERVERS, 1, 1, .set = set_string, FIELD(ciphers),

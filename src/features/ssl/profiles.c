@@ -33,14 +33,14 @@ static bool check_values(
         values->verify_client == TLS_VERIFY_ON || values->verify_client == TLS_VERIFY_OPTIONAL;
 
     if (values->keys.n < values->certificates.n) {
-        const struct conf_word *alone = values->certificates.list[values->keys.n];
+        const struct conf_word *alone = values->certificates.list[values->keys.n].word;
 
         report_error(apply->report, alone,
             "no \"ssl_certificate_key\" is defined for certificate \"%s\"", alone->text);
         return false;
     }
     if (values->keys.n > values->certificates.n)
-        report_warn(apply->report, values->keys.list[values->certificates.n],
+        report_warn(apply->report, values->keys.list[values->certificates.n].word,
             "\"ssl_certificate_key\" without a certificate, ignored");
     if (values->stapling && values->stapling_files.n == 0)
         report_warn(apply->report, directive_word(server, "ssl_stapling"),
@@ -55,14 +55,27 @@ static bool check_values(
     return true;
 }
 
-static struct tls_pair *make_pairs(struct apply *apply, const struct ssl_values *values)
+/* Gives the profile its pairs. */
+static void make_pairs(
+    struct apply *apply, const struct ssl_values *values, struct tls_profile *profile)
 {
-    struct tls_pair *pairs = apply_alloc(apply, values->certificates.n * sizeof(*pairs));
+    unsigned n = values->certificates.n, named_n = 0;
 
-    for (unsigned i = 0; pairs != NULL && i < values->certificates.n; i++)
-        ssl_fill_pair(apply, &pairs[i], values->certificates.list[i], values->keys.list[i],
-            values->passwords);
-    return pairs;
+    for (unsigned i = 0; i < n; i++)
+        named_n += ssl_is_named(&values->certificates.list[i], &values->keys.list[i]);
+    ssl_make_named(apply, &profile->named, named_n);
+    if (n > named_n)
+        profile->pairs = apply_alloc(apply, (n - named_n) * sizeof(*profile->pairs));
+    for (unsigned i = 0; i < n; i++) {
+        const struct ssl_path *certificate = &values->certificates.list[i],
+                              *key = &values->keys.list[i];
+
+        if (ssl_is_named(certificate, key))
+            ssl_add_named(apply, &profile->named, certificate, key);
+        else if (profile->pairs != NULL)
+            ssl_fill_pair(apply, &profile->pairs[profile->pair_n++], certificate->word, key->word,
+                values->passwords);
+    }
 }
 
 /* Returns the indexes of files; NULL: there are none. */
@@ -78,10 +91,14 @@ static uint32_t *make_indexes(struct apply *apply, const struct ssl_words *words
 static void fill_profile(struct apply *apply, const struct scope *server,
     const struct ssl_values *values, struct tls_profile *profile)
 {
+    struct tls_profile own = { .named.cache = values->cache };
+
+    make_pairs(apply, values, &own);
     *profile = (struct tls_profile) {
         .at = ssl_place(apply, &server->directive->name),
-        .pairs = values->certificates.n > 0 ? make_pairs(apply, values) : NULL,
-        .pair_n = values->certificates.n,
+        .pairs = own.pairs,
+        .pair_n = own.pair_n,
+        .named = own.named,
         .versions = (uint8_t)values->versions,
         .prefer_server_ciphers = values->prefer_server_ciphers != 0,
         .reject = values->reject_handshake != 0,
@@ -280,7 +297,7 @@ static void bind_server(struct apply *apply, struct binding *binding,
     binding->tls = profile;
     if (binding->server->tls != NULL || !apply_is_whole(apply, listen->scope))
         return;
-    if (profile == NULL || profile->pair_n == 0)
+    if (profile == NULL || profile->pair_n + profile->named.n == 0)
         report_error(apply->report, listen->word,
             "no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive");
     else if (!verify_alike(binding->server, default_server))

@@ -8,28 +8,6 @@
 #include <bsd/string.h>
 #include <string.h>
 
-#define PATH_EXPECTED "expected the path of a file"
-
-/* ---- Files ---- */
-
-int ssl_check_pair_path(struct apply *apply, const struct conf_directive *directive)
-{
-    const char *text = directive->args[0].text;
-
-    if (text[0] == '\0')
-        return set_bad_value(apply, directive, 0, PATH_EXPECTED);
-    if (strncmp(text, "engine:", 7) == 0 || strncmp(text, "store:", 6) == 0)
-        return set_bad_value(apply, directive, 0,
-            "keys of engines and stores of OpenSSL are not supported, " PATH_EXPECTED);
-    if (strncmp(text, "data:", 5) == 0)
-        return set_bad_value(apply, directive, 0,
-            "certificates and keys in the configuration itself are not supported, " PATH_EXPECTED);
-    if (strchr(text, '$') != NULL)
-        return set_bad_value(apply, directive, 0,
-            "certificates and keys by variables are not supported, " PATH_EXPECTED);
-    return 0;
-}
-
 /* An empty path is no file: so a server can do without a file of stream {}. */
 int ssl_set_file(struct apply *apply, const struct conf_directive *directive, void *field)
 {

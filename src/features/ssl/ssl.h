@@ -15,6 +15,18 @@ struct ssl_words {
     unsigned n;
 };
 
+/* The path of a certificate or a key. */
+struct ssl_path {
+    const struct conf_word *word; /* NULL: none */
+    const struct template *names; /* what follows the directory; NULL: there are no variables */
+    size_t directory_n;           /* bytes of the word before */
+};
+
+struct ssl_paths {
+    struct ssl_path *list;
+    unsigned n;
+};
+
 struct ssl_alpn {
     const uint8_t *p; /* each protocol behind its length byte */
     unsigned n;       /* bytes */
@@ -27,7 +39,9 @@ struct ssl_commands {
 
 /* The feature's struct of a server. Words of files are as written; NULL: none. */
 struct ssl_values {
-    struct ssl_words certificates, keys, ticket_keys, stapling_files;
+    struct ssl_words ticket_keys, stapling_files;
+    struct ssl_paths certificates, keys;
+    const struct tls_cache *cache; /* of pairs with variables; NULL: off */
     struct ssl_alpn alpn;
     struct ssl_commands commands;
     const char *ciphers, *curves; /* NULL: the default */
@@ -46,7 +60,9 @@ struct ssl_client_values {
     struct ssl_alpn alpn;
     struct ssl_commands commands;
     const char *ciphers; /* NULL: the default */
-    const struct conf_word *certificate, *key, *trusted_certificate, *crl, *passwords, *key_log;
+    struct ssl_path certificate, key;
+    const struct tls_cache *cache;
+    const struct conf_word *trusted_certificate, *crl, *passwords, *key_log;
     const struct template *name;
 };
 
@@ -89,8 +105,18 @@ int ssl_set_alpn(struct apply *apply, const struct conf_directive *directive, vo
 int ssl_set_conf_command(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_file(struct apply *apply, const struct conf_directive *directive, void *field);
 int ssl_set_protocols(struct apply *apply, const struct conf_directive *directive, void *field);
-/* set.c: Refuses what nginx takes instead of the path of a certificate or key. */
-int ssl_check_pair_path(struct apply *apply, const struct conf_directive *directive);
+
+/* named.c: Reads the path of a certificate or key, and refuses what nginx takes instead. */
+int ssl_read_path(
+    struct apply *apply, const struct conf_directive *directive, struct ssl_path *path);
+int ssl_set_certificate_cache(
+    struct apply *apply, const struct conf_directive *directive, void *field);
+/* named.c: Whether a path of the pair has variables: then both are opened by keepers. */
+bool ssl_is_named(const struct ssl_path *certificate, const struct ssl_path *key);
+/* named.c: Makes room for such pairs, and adds one. */
+void ssl_make_named(struct apply *apply, struct tls_named *named, unsigned pair_n);
+void ssl_add_named(struct apply *apply, struct tls_named *named, const struct ssl_path *certificate,
+    const struct ssl_path *key);
 
 /* files.c: Returns a word's place as FILE:LINE; NULL after a report. */
 const char *ssl_place(struct apply *apply, const struct conf_word *word);
