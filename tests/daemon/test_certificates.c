@@ -75,8 +75,9 @@ static void write_pair(const struct identity *identity, const char *certificate,
     certificates_write_key(key, identity->key, NULL);
 }
 
-/* Shakes hands and echoes; on success the identity in *seen, or NULL where it is neither. */
-static bool talk(in_port_t port, const struct identity **seen)
+/* Shakes hands with a server of the name, unless NULL, and echoes; on success the identity in *seen,
+ * or NULL where it is neither. */
+static bool talk_to(in_port_t port, const char *name, const struct identity **seen)
 {
     SSL *ssl = SSL_new(client_ctx);
     int fd = client_try(port);
@@ -84,6 +85,8 @@ static bool talk(in_port_t port, const struct identity **seen)
     bool talked = false;
 
     *seen = NULL;
+    if (name != NULL)
+        SSL_set_tlsext_host_name(ssl, name);
     if (fd != -1 && SSL_set_fd(ssl, fd) == 1 && SSL_connect(ssl) == 1) {
         X509 *certificate = SSL_get0_peer_certificate(ssl);
 
@@ -98,6 +101,11 @@ static bool talk(in_port_t port, const struct identity **seen)
     if (fd != -1)
         close(fd);
     return talked;
+}
+
+static bool talk(in_port_t port, const struct identity **seen)
+{
+    return talk_to(port, NULL, seen);
 }
 
 /* Whether each of many clients, who reach all workers, sees the identity. */
@@ -130,7 +138,8 @@ static struct daemon *start(const char *directives, const char *certificate, con
         "}\n",
         directives, directory, certificate, directory, key);
     daemon_start(daemon);
-    WAIT_FOR(serves(daemon, &first));
+    if (strchr(certificate, '$') == NULL)
+        WAIT_FOR(serves(daemon, &first));
     return daemon;
 }
 
@@ -204,6 +213,60 @@ START_TEST(kubernetes)
         ck_assert_int_eq(unlink(path_to(i == 0 ? "secret/..1/tls.crt" : "secret/..1/tls.key")), 0);
     ck_assert_int_eq(rmdir(path_to("secret/..1")), 0);
     expect_swap(daemon);
+    finish(daemon);
+}
+END_TEST
+
+/* Fails unless a client that asks for the name is refused, with a line. */
+static void expect_refusal(struct daemon *daemon, const char *name, const char *line)
+{
+    const struct identity *seen;
+
+    daemon_expects(daemon, line);
+    ck_assert(!talk_to(daemon->ports[0], name, &seen));
+    daemon_wait_log(daemon, line);
+}
+
+/* Files by the names that clients ask for: read anew each time, by the user of keepers, and from
+ * their directory alone. */
+START_TEST(paths_with_variables)
+{
+    const bool as_root = geteuid() == 0;
+    const struct identity *seen;
+    struct daemon *daemon;
+    char lines[128];
+
+    snprintf(lines, sizeof(lines), "%s %s", as_root ? "user nobody;" : "", processes[_i]);
+    make_directory("named");
+    write_pair(&first, "named/one.crt", "named/one.key");
+    write_pair(&second, "named/two.crt", "named/two.key");
+    write_pair(&first, "out.crt", "named/out.key");
+    make_link("../out.crt", "named/out.crt");
+    for (int i = 0; i < 6; i++) {
+        const char *const names[] = { "", "named", "named/one.key", "named/two.key",
+            "named/out.key", "out.crt" };
+
+        ck_assert_int_eq(chmod(path_to(names[i]), 0755), 0);
+    }
+    daemon = start(lines, "named/$ssl_server_name.crt", "named/$ssl_server_name.key");
+    for (int i = 0; i < 2; i++) {
+        ck_assert(talk_to(daemon->ports[0], "one", &seen));
+        ck_assert_ptr_eq(seen, i == 0 ? &first : &second);
+        ck_assert(talk_to(daemon->ports[0], "two", &seen));
+        ck_assert_ptr_eq(seen, &second);
+        write_pair(&second, "named/one.crt", "named/one.key");
+    }
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-t", NULL), 0);
+    expect_refusal(
+        daemon, "none", "none.crt\": open() failed (2: No such file or directory) while");
+    expect_refusal(daemon, "../named/one", "one.crt\": \"..\" is refused in a path with variables");
+    if (_i == 1) /* the sandbox holds links, too */
+        expect_refusal(daemon, "out", "named/out.crt\": open() failed (13: Permission denied)");
+    if (as_root && _i < 2) {
+        ck_assert_int_eq(chmod(path_to("named/two.key"), 0600), 0);
+        expect_refusal(daemon, "two",
+            "named/two.key\": open() failed (13: Permission denied): keeper processes open files");
+    }
     finish(daemon);
 }
 END_TEST
@@ -336,6 +399,7 @@ static void add_tests(TCase *tcase)
     tcase_add_checked_fixture(tcase, empty_directory, NULL);
     tcase_add_loop_test(tcase, certbot, 0, n);
     tcase_add_loop_test(tcase, kubernetes, 1, n);
+    tcase_add_loop_test(tcase, paths_with_variables, 0, n);
     tcase_add_loop_test(tcase, a_bad_pair_is_refused_with_a_line, 0, 1);
     tcase_add_test(tcase, the_next_configuration_watches_too);
     tcase_add_test(tcase, no_client_is_lost);
