@@ -75,8 +75,8 @@ static void write_pair(const struct identity *identity, const char *certificate,
     certificates_write_key(key, identity->key, NULL);
 }
 
-/* Shakes hands with a server of the name, unless NULL, and echoes; on success the identity in *seen,
- * or NULL where it is neither. */
+/* Shakes hands with a server of the name, unless NULL, and echoes; sets *seen on success, to NULL
+ * for neither identity. */
 static bool talk_to(in_port_t port, const char *name, const struct identity **seen)
 {
     SSL *ssl = SSL_new(client_ctx);

@@ -3,6 +3,8 @@
  * input in any pieces, names, protocols, certificates of both ends, and servers that fail. */
 #include "call.h"
 
+#include "support/directory.h"
+
 #include <openssl/x509v3.h>
 #include <string.h>
 
@@ -247,6 +249,44 @@ START_TEST(a_server_may_ask_for_a_certificate)
 }
 END_TEST
 
+/* Of names of the start, read when the server asks; an empty name is no certificate. */
+START_TEST(a_certificate_has_the_names_of_the_start)
+{
+    static const char *directories[] = { directory, directory };
+    static const char *const starts[] = { "rsa.pem\0rsa.key", "\0", "none.pem\0ec.key" };
+    static const size_t sizes[] = { 16, 2, 16 };
+    struct tls_start start = call_start("");
+    SSL_CTX *server = call_server(LOOP_VERSION, LOOP_VERSION);
+    struct talk_server engine;
+
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(server), identities.ca.certificate);
+    call_open(&engine);
+    engine.profile.named = (struct tls_named) { .directories = directories, .n = 2 };
+    talk_start(&engine);
+    for (size_t i = 0; i < 2 * countof(starts); i++) {
+        bool asks = i < countof(starts);
+        size_t row = i % countof(starts);
+        struct call call;
+
+        SSL_CTX_set_verify(server, asks ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, NULL);
+        start.paths = (fb_bytes) { (const uint8_t *)starts[row], sizes[row] };
+        call_begin(&call, &engine, server, &start);
+        call_run(&call);
+        ck_assert_int_eq(call.step, asks && row == 2 ? TLS_FAILED : TLS_DONE);
+        if (asks && row == 0)
+            ck_assert_int_eq(
+                X509_cmp(SSL_get0_peer_certificate(call.server), identities.rsa.certificate), 0);
+        else
+            ck_assert_ptr_null(SSL_get0_peer_certificate(call.server));
+        ck_assert_int_eq(
+            strstr(call.reply.text, "/none.pem\": open() failed") != NULL, asks && row == 2);
+        call_end(&call);
+    }
+    SSL_CTX_free(server);
+    talk_close(&engine);
+}
+END_TEST
+
 START_TEST(a_server_may_ask_for_another_group)
 {
     const struct tls_start start = call_start("");
@@ -371,6 +411,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_name_is_sent_where_the_profile_says_so, 0, 10);
     tcase_add_loop_test(tcase, a_protocol_may_be_chosen, 0, 4);
     tcase_add_loop_test(tcase, a_server_may_ask_for_a_certificate, 0, 2);
+    tcase_add_loop_test(tcase, a_certificate_has_the_names_of_the_start, 0, 2);
     tcase_add_test(tcase, a_server_may_ask_for_another_group);
     tcase_add_loop_test(tcase, a_server_may_go_away, 0, 2);
     tcase_add_test(tcase, an_unhappy_server_fails_the_handshake);

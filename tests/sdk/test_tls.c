@@ -45,6 +45,24 @@ START_TEST(tls_starts_once)
 }
 END_TEST
 
+/* The name in the ClientHello decides, which comes behind the call. */
+START_TEST(a_certificate_may_have_variables)
+{
+    if (!fb_test_has_tls())
+        return;
+    script = (struct scripted_conn) { .n = 0 };
+    test = scripted_start_client("ssl_certificate $ssl_server_name.crt; "
+                                 "ssl_certificate_key $ssl_server_name.key;",
+        &script, &peer);
+    begin_handshake();
+    ck_assert_int_eq(fb_test_tls(peer, "sni=one.tests"), 0);
+    fb_write(script.conn, "!", 1);
+    scripted_settle(test);
+    ck_assert_str_eq(peer_heard(peer), "!");
+    scripted_finish(&test);
+}
+END_TEST
+
 START_TEST(a_half_may_have_ended)
 {
     if (!begin())
@@ -120,6 +138,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, tls_starts_once);
+    tcase_add_test(tcase, a_certificate_may_have_variables);
     tcase_add_loop_test(tcase, a_half_may_have_ended, 0, 2);
     tcase_add_loop_test(tcase, the_time_may_be_given, 0, 2);
     tcase_add_test(tcase, a_pipe_is_none_within_a_handshake);

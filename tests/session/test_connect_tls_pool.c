@@ -3,6 +3,7 @@
  * connections of one name and profile are alike. */
 #include "session/connecting.h"
 
+#include "text/template.h"
 #include "tls/record.h"
 
 static void keep_connection(struct told *told)
@@ -54,6 +55,34 @@ START_TEST(a_kept_connection_is_for_its_name_alone)
     fb_write(next.conn, "again", 5);
     fixture_settle(test.fixture);
     ck_assert_str_eq(sealing_sent(&peer->peer), "again");
+    tls_client_destroy(&peer);
+    finish();
+}
+END_TEST
+
+/* Its client is known to the server by the certificate. */
+START_TEST(a_kept_connection_is_for_its_certificate_alone)
+{
+    static struct template_part part;
+    static const struct template name = { &part, 1 };
+    static const struct template *templates[] = { &name, &name };
+    static const char *directories[] = { "/etc/a", "/etc/a" };
+    struct told told, next;
+    struct tls_client *peer;
+
+    start(TLS_LINK_LOCAL);
+    part = (struct template_part) { .text = value_own("a.pem", 5) };
+    tls_profiles[1].named =
+        (struct tls_named) { .names = templates, .directories = directories, .n = 2 };
+    peer = open_connection(&told, with());
+    keep_connection(&told);
+    part.text = value_own("b.pem", 5);
+    ask(&next, with());
+    ck_assert(!is_reused(&next));
+    forget(&next);
+    part.text = value_own("a.pem", 5);
+    ask(&next, with());
+    ck_assert(is_reused(&next));
     tls_client_destroy(&peer);
     finish();
 }
@@ -120,6 +149,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_kept_connection_is_for_its_name_alone);
+    tcase_add_test(tcase, a_kept_connection_is_for_its_certificate_alone);
     tcase_add_loop_test(tcase, an_idle_connection_stays, 0, 4);
     tcase_add_loop_test(tcase, a_waiting_connection_is_secured, 0, 2);
 }

@@ -67,6 +67,45 @@ START_TEST(the_hello_may_lie_behind_the_command)
 }
 END_TEST
 
+static int prepare_outcome;
+
+/* Wants nine bytes of the client, and then has the outcome. */
+static int prepare_by_bytes(
+    struct fb_conn *conn, struct tls_hello *hello, fb_bytes in, struct tls_start *start)
+{
+    ck_assert_ptr_eq(conn, conn_of_session());
+    ck_assert_int_eq(start->role, TLS_SERVER);
+    ck_assert_int_eq(hello->status, TLS_HELLO_MORE);
+    return in.n < 9 ? 0 : prepare_outcome;
+}
+
+/* What depends on the ClientHello is prepared once, or ends the session. */
+START_TEST(the_start_may_need_the_hello)
+{
+    static struct session_secure_options prepared;
+
+    begin_session(TLS_LINK_LOCAL);
+    prepared = server_role;
+    prepared.prepare = prepare_by_bytes;
+    prepare_outcome = _i == 0 ? 1 : -1;
+    options = &prepared;
+    go();
+    tls_client_say(client, 8);
+    fixture_run(test.fixture);
+    ck_assert(!client->socket->closed);
+    if (_i == 0) {
+        tls_client_shake(client, test.fixture);
+        ck_assert_int_eq(client->step, TLS_DONE);
+        ck_assert_uint_eq(dones, 1);
+    } else {
+        tls_client_say(client, SIZE_MAX);
+        fixture_run(test.fixture);
+        expect_end(client, "500;tls_failed;3;6;0", "bytes from/to client:3/6");
+    }
+    finish();
+}
+END_TEST
+
 /* A command that follows in plain is no record: an alert, and nothing reaches the protocol. */
 START_TEST(plaintext_behind_the_command_is_refused)
 {
@@ -374,6 +413,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_session_goes_on_with_tls);
+    tcase_add_loop_test(tcase, the_start_may_need_the_hello, 0, 2);
     tcase_add_loop_test(tcase, the_hello_may_lie_behind_the_command, 0, 2);
     tcase_add_loop_test(tcase, plaintext_behind_the_command_is_refused, 0, 2);
     tcase_add_test(tcase, output_of_meanwhile_is_sealed);
