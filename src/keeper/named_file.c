@@ -76,8 +76,9 @@ int named_file_open(
     fd = open_named_file(path);
     if (fd == -1)
         snprintf(reason, NAMED_REASON, "open() failed (%d: %s)%s", errno, strerror(errno),
-            errno == EACCES ? ": keeper processes open files of paths with variables, and need the "
-                              "rights of a file and of its directories as their user"
-                            : "");
+            errno == EACCES
+                ? ": keeper processes open files of paths with variables as \"user\", who "
+                  "must be able to read them, and follow no link out of the directory"
+                : "");
     return fd;
 }

@@ -94,7 +94,8 @@ START_TEST(a_file_without_rights_says_what_to_do)
     ck_assert_int_eq(named_file_open(directory, "mine", path, reason), -1);
     ck_assert_str_eq(reason,
         "open() failed (13: Permission denied): keeper processes open files of paths with "
-        "variables, and need the rights of a file and of its directories as their user");
+        "variables as \"user\", who must be able to read them, and follow no link out of the "
+        "directory");
     ck_assert_str_eq(path, in_directory("mine"));
 }
 END_TEST
