@@ -2,6 +2,7 @@
 /* A profile as libssl's SSL_CTX: see context.h. */
 #include "keeper/context.h"
 
+#include "keeper/challenge.h"
 #include "keeper/commands.h"
 #include "keeper/extract.h"
 #include "keeper/groups.h"
@@ -34,14 +35,32 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
                : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+/* Gives a handshake the certificate for the name that the client tests; false: there is none. */
+static bool answer_challenge(const struct context *context, SSL *ssl)
+{
+    const struct libssl *lib = context->lib;
+    struct extract *extract = lib->SSL_get_ex_data(ssl, 0);
+    const char *name = lib->SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name), *failed = NULL;
+    struct pair pair = { .leaf = NULL };
+    int status = challenge_load(&pair, context->profile->challenges, name, extract->refusal);
+
+    if (status == 0 && (failed = context_use_certificate(lib, ssl, &pair)) == NULL)
+        failed = context_use_key(lib, ssl, &pair);
+    if (failed != NULL)
+        reason_take(extract->refusal, sizeof(extract->refusal), failed);
+    pair_free(&pair);
+    return status == 0 && failed == NULL;
+}
+
 /* libssl's callback for the server name, also of a client that has sent none. */
 static int answer_name(SSL *ssl, int *alert, void *data)
 {
     const struct context *context = data;
+    bool refused = context->profile->challenges != NULL ? !answer_challenge(context, ssl)
+                                                        : context->profile->reject;
 
-    (void)ssl;
     *alert = SSL_AD_UNRECOGNIZED_NAME;
-    return context->profile->reject ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK;
+    return refused ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_OK;
 }
 
 static void set_versions(struct context *context)

@@ -66,6 +66,7 @@ static bool are_settings_equal(const struct tls_profile *a, const struct tls_pro
         if (settings_file(a, i) != settings_file(b, i))
             return false;
     return are_texts_equal(a->ciphers, b->ciphers) && are_texts_equal(a->groups, b->groups) &&
+           are_texts_equal(a->challenges, b->challenges) &&
            (a->alpn_n == 0 || memcmp(a->alpn, b->alpn, a->alpn_n) == 0) && are_commands_equal(a, b);
 }
 

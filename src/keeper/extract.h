@@ -26,6 +26,7 @@ struct extract {
     bool logs;     /* a Finished of TLS 1.3 has passed, behind which secrets of data are made */
     bool finished; /* our Finished is sent: TLS 1.3 has changed the keys behind it */
     uint64_t sent; /* records that were sent behind our Finished */
+    char refusal[TLS_TEXT]; /* why a callback has refused the peer; "": none has */
 };
 
 /* Sets the callbacks of all sessions of the context. */

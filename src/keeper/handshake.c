@@ -355,6 +355,8 @@ static enum tls_step advance_handshake(struct tls_handshake *handshake)
     }
     if (error == SSL_ERROR_SYSCALL && ERR_peek_error() == 0)
         return fail_step(handshake, "the handshake has too much to send");
+    if (handshake->extract.refusal[0] != '\0')
+        return fail_step(handshake, handshake->extract.refusal);
     return fail_step(handshake, reason_take(text, sizeof(text), "SSL_do_handshake()"));
 }
 

@@ -87,6 +87,9 @@ struct tls_profile {
     uint32_t session_timeout;         /* seconds */
     uint64_t handshake_timeout;       /* ms */
     uint32_t facts;                   /* wanted texts about handshakes, TLS_FACT() of each */
+    /* a directory, absolute, where the engine finds the pair of each server name, and has none for
+     * other names (keeper/challenge.h); NULL: the pairs above are for all names */
+    const char *challenges;
 };
 
 /* The SDK's: a profile of connections to servers, as a protocol's directives ask for it. */
