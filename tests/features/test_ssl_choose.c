@@ -131,6 +131,22 @@ START_TEST(the_chosen_server_may_reject)
 }
 END_TEST
 
+/* `_i` is the server with challenges; the second one is chosen. */
+START_TEST(the_chosen_server_answers_challenges)
+{
+    struct hello hello = hello_of(BYTES("\0\x10\0\x0d\0\x0b" SSL_CHALLENGE_ALPN HELLO_NAME));
+    struct sim_socket *socket;
+
+    begin_choice(TLS_LINK_HELD);
+    test.servers[_i]->server.challenges = &tls_profiles[0];
+    socket = connect_socket();
+    say(socket, hello.p, hello.n);
+    ck_assert_uint_eq(tls_held_n(), 1);
+    ck_assert_uint_eq(tls_held_profile(), _i == 0);
+    end_tls();
+}
+END_TEST
+
 /* The first server's time until the name is known, then the second's, from the begin on. */
 START_TEST(the_time_is_the_chosen_server_s)
 {
@@ -213,6 +229,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_name_chooses_in_any_pieces);
     tcase_add_loop_test(tcase, other_names_are_the_first_server_s, 0, 2);
     tcase_add_loop_test(tcase, the_chosen_server_may_reject, 0, 2);
+    tcase_add_loop_test(tcase, the_chosen_server_answers_challenges, 0, 2);
     tcase_add_loop_test(tcase, the_time_is_the_chosen_server_s, 0, 2);
     tcase_add_test(tcase, a_name_that_never_comes_is_not_awaited);
     tcase_add_loop_test(tcase, slots_follow_the_client, 0, 2);

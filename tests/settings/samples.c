@@ -125,6 +125,7 @@ static const struct sample samples[] = {
     { "set_real_ip_from", "192.0.2.0/24", CHECK(check_trusted), .again = "unix:" },
 #if HAVE_OPENSSL
     { "ssl_alpn", "h2 http/1.1", CHECK(check_nothing) },
+    { "ssl_alpn_challenge_directory", "challenges", CHECK(check_nothing) },
     { "ssl_certificate_cache", "max=9 valid=1m", CHECK(check_nothing) },
     { "ssl_certificate_key", "a.key", CHECK(check_nothing), .again = "b.key" },
     { "ssl_ciphers", "HIGH:!aNULL:!MD5", CHECK(check_nothing) },

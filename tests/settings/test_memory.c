@@ -65,8 +65,8 @@ static const fb_protocol *const protocols[] = { &pair, NULL };
 #if HAVE_OPENSSL
 #define SSL                                                                                        \
     "server { listen 85 ssl; ssl_certificate a; ssl_certificate b; ssl_certificate_key a; "        \
-    "ssl_certificate_key c; ssl_alpn h2; ssl_conf_command a b; ssl_conf_command c d; ssl_crl d; "  \
-    "plain_a; }\n"
+    "ssl_certificate_key c; ssl_alpn h2; ssl_alpn_challenge_directory e; ssl_conf_command a b; "   \
+    "ssl_conf_command c d; ssl_crl d; plain_a; }\n"
 #else
 #define SSL ""
 #endif

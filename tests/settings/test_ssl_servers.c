@@ -4,6 +4,8 @@
 #include "settings/loading.h"
 #include "support/test.h"
 
+#include <string.h>
+
 #define BEGIN "events { } stream { "
 #define PAIR "ssl_certificate a.pem; ssl_certificate_key a.key; "
 
@@ -111,6 +113,42 @@ START_TEST(a_server_without_a_certificate_verifies_as_the_default_server)
 }
 END_TEST
 
+/* A profile for each directory of challenges, without settings of servers. */
+START_TEST(challenges_have_a_profile)
+{
+    static const uint8_t challenged[] = { 1, 1, 0, 0, 1, 1 };
+    const struct tls_profiles *profiles;
+
+    accept_text(&loading,
+        BEGIN PAIR "ssl_alpn_challenge_directory a; ssl_reject_handshake on; ssl_alpn h2;"
+                   "server { listen 1 ssl; } server { listen 2 ssl; listen 22; }"
+                   "server { listen 3; }"
+                   "server { listen 4 ssl; ssl_alpn_challenge_directory \"\"; }"
+                   "server { listen 5 ssl; ssl_alpn_challenge_directory b; }"
+                   "server { listen 6 ssl; ssl_alpn_challenge_directory ./a; } }",
+        "");
+    profiles = &loading.cycle->tls;
+    for (unsigned i = 0; i < countof(challenged); i++) {
+        const struct server *server = loading_server(&loading, i);
+        const struct tls_profile *profile = server->challenges;
+
+        ck_assert_uint_eq(profile != NULL, challenged[i]);
+        if (profile == NULL)
+            continue;
+        ck_assert_ptr_eq(profile, &profiles->list[profile->index]);
+        ck_assert_uint_ne(profile->index, server->tls->index);
+        ck_assert_uint_eq(profile->alpn_n, 11);
+        ck_assert_mem_eq(profile->alpn, "\012acme-tls/1", 11);
+        ck_assert(profile->pair_n == 0 && !profile->reject && !profile->tickets);
+    }
+    ck_assert_ptr_eq(
+        loading_server(&loading, 0)->challenges, loading_server(&loading, 1)->challenges);
+    ck_assert_str_eq(strrchr(loading_server(&loading, 4)->challenges->challenges, '/'), "/b");
+    ck_assert_uint_eq(profiles->n, 7);
+    ck_assert_uint_ge(profiles->directory_n, 2);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, begin, end);
@@ -118,6 +156,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, an_address_has_tls_for_all_of_its_servers);
     tcase_add_test(tcase, a_server_without_a_certificate_has_the_default_server_s);
     tcase_add_test(tcase, a_server_without_a_certificate_verifies_as_the_default_server);
+    tcase_add_test(tcase, challenges_have_a_profile);
 }
 
 TEST_MAIN("settings_ssl_servers", add_tests)

@@ -119,6 +119,8 @@ static const char *const verify_names[] = { "off", "on", "optional", "optional_n
 static const struct setting rows[] = {
     { "ssl_alpn", CONTEXT_SERVERS, 1, UCHAR_MAX, .set = ssl_set_alpn, FIELD(alpn),
         .unset = "none" },
+    { "ssl_alpn_challenge_directory", CONTEXT_SERVERS, 1, 1, .set = ssl_set_file, FIELD(challenges),
+        .unset = "none" },
     { "ssl_certificate", CONTEXT_SERVERS, 1, 1, .set = certificate_set, .repeats = true,
         FIELD(certificates), .unset = "none" },
     { "ssl_certificate_cache", CONTEXT_SERVERS, 1, 3, .set = ssl_set_certificate_cache,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The phase of a client's handshake: the name in the ClientHello chooses the server, the engine
- * shakes hands (session/handshake.h), and the client's certificate is what the server wants. */
+ * shakes hands (session/handshake.h), and the client's certificate is what the server wants. A
+ * client that tests a name is shown the certificate for the test, and closed. */
 #include "features/ssl/handshake.h"
 
 #include "features/server_name/server_name.h"
@@ -22,7 +23,9 @@
 struct ssl_handshake {
     struct session_handshake core; /* the first member */
     uint64_t since;                /* monotonic ms: when the phase began */
-    bool chooses;                  /* the ClientHello has still to choose the server */
+    bool chooses;                  /* the ClientHello has still to choose server and profile */
+    bool challenge;                /* the profile is the server's for challenges */
+    bool answered;                 /* ... and the handshake was all that the client wanted */
     struct tls_hello hello;
 };
 
@@ -73,7 +76,8 @@ unsigned ssl_handshake_begin(struct fb_conn *conn, const void *arg)
     }
     *handshake = (struct ssl_handshake) {
         .since = conn->net->loop.clock.mono_ms,
-        .chooses = session_binding_of(conn)->names != NULL,
+        .chooses =
+            session_binding_of(conn)->names != NULL || session_server_of(conn)->challenges != NULL,
     };
     session_handshake_init(&handshake->core, conn, end_handshake, handshake_failed);
     conn->state = handshake;
@@ -115,8 +119,20 @@ static void set_deadline(struct fb_conn *conn)
     conn_deadline_set(conn, timeout > passed ? timeout - passed : 1);
 }
 
-/* Lets the name in the ClientHello choose the server; false: the message is not whole, or the
- * client is refused. */
+/* Whether the client offers the protocol of challenges, and no other one (RFC 8737). */
+static bool asks_for_challenge(const struct tls_hello *hello, fb_bytes in)
+{
+    static const char only[] = SSL_CHALLENGE_ALPN;
+    uint8_t protocols[sizeof(only) - 1];
+
+    if (hello->status != TLS_HELLO_WHOLE || hello->protocols.n != sizeof(protocols))
+        return false;
+    tls_hello_copy(in, hello->protocols, protocols);
+    return memcmp(protocols, only, sizeof(protocols)) == 0;
+}
+
+/* Lets the ClientHello choose the server by its name, and the profile; false: the message is not
+ * whole, or the client is refused. */
 static bool choose_server(struct ssl_handshake *handshake, fb_bytes in)
 {
     struct fb_conn *conn = handshake->core.conn;
@@ -133,6 +149,8 @@ static bool choose_server(struct ssl_handshake *handshake, fb_bytes in)
         conn_fail(conn, FB_NO_MEMORY);
         return false;
     }
+    handshake->challenge =
+        session_server_of(conn)->challenges != NULL && asks_for_challenge(&handshake->hello, in);
     set_deadline(conn);
     return true;
 }
@@ -141,23 +159,25 @@ static size_t handshake_data(struct fb_conn *conn, fb_bytes in)
 {
     struct ssl_handshake *handshake = handshake_of(conn);
     struct tls_start start = { .role = TLS_SERVER };
+    const struct tls_profile *profile;
 
     if (handshake->chooses && !choose_server(handshake, in))
         return conn_is_active(conn) ? 0 : in.n;
-    if (profile_of(conn)->reject) {
+    profile = handshake->challenge ? session_server_of(conn)->challenges : profile_of(conn);
+    if (profile->reject) {
         refuse_client(conn, TLS_UNRECOGNIZED_NAME, "handshake rejected");
         return in.n;
     }
     if (handshake->core.pending.number == 0) {
-        int status = tls_paths_set(conn, profile_of(conn), &handshake->hello, in, &start);
+        int status = tls_paths_set(conn, profile, &handshake->hello, in, &start);
 
         if (status == -1 && conn_is_active(conn))
             refuse_client(conn, TLS_INTERNAL_ERROR, "handshake rejected");
         if (status != 1)
             return status == 0 ? 0 : in.n;
     }
-    start.profile = profile_of(conn)->index;
-    start.offload = profile_of(conn)->offload;
+    start.profile = profile->index;
+    start.offload = profile->offload;
     if (!session_handshake_feed(&handshake->core, &start, in)) {
         end_unshaken(conn);
         return in.n;
@@ -190,8 +210,8 @@ static void handshake_expired(struct fb_conn *conn)
 
 /* ---- The end of the handshake ---- */
 
-/* Lets the session go on. A refused client is told so by the layer, within the time of the
- * handshake. */
+/* Lets the session go on, or ends the session of a refused client and of a challenge: the layer
+ * tells the client so, within the time of the handshake. */
 static void end_handshake(struct session_handshake *core, const struct tls_reply *reply)
 {
     struct fb_conn *conn = core->conn;
@@ -199,6 +219,12 @@ static void end_handshake(struct session_handshake *core, const struct tls_reply
     session_tls_set(conn, reply);
     if (!conn_is_active(conn))
         return;
+    if (handshake_of(conn)->challenge) {
+        handshake_of(conn)->answered = true;
+        session_end_note(conn, SESSION_END_CHALLENGE);
+        conn_close(conn);
+        return;
+    }
     if (!session_tls_accepts(conn, profile_of(conn), &reply->session)) {
         end_unshaken(conn);
         return;
@@ -214,8 +240,9 @@ static void end_handshake(struct session_handshake *core, const struct tls_reply
 
 static void handshake_closed(struct fb_conn *conn, fb_reason reason)
 {
-    conn->received = conn->sent = 0;           /* the handshake is no part of the session's bytes */
-    session_set_status(conn, STATUS_INTERNAL); /* whatever the reason, as in nginx */
+    conn->received = conn->sent = 0; /* the handshake is no part of the session's bytes */
+    if (!handshake_of(conn)->answered)
+        session_set_status(conn, STATUS_INTERNAL); /* whatever the reason, as in nginx */
     leave_handshake(conn);
     session_closed(conn, reason);
 }

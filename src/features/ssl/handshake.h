@@ -5,6 +5,9 @@
  * layer, and none to a protocol before the layer is on the connection. */
 #pragma once
 
+/* The protocol of ALPN for challenges of ACME, behind its length byte. */
+#define SSL_CHALLENGE_ALPN "\012acme-tls/1"
+
 struct fb_conn;
 
 /* Handles PHASE_SSL for clients of an address with `ssl`: enters SESSION_TLS. Returns 0. */

@@ -56,9 +56,7 @@ int ssl_read_path(
     return path->names != NULL ? 0 : -1;
 }
 
-/* Returns the directory of n bytes with which the path begins, one text for all its users; NULL
- * after a report. */
-static const char *find_directory(struct apply *apply, const struct conf_word *word, size_t n)
+const char *ssl_directory(struct apply *apply, const struct conf_word *word, size_t n)
 {
     struct tls_profiles *profiles = &apply->cycle->tls;
     const char *text = apply_taken(apply, arena_strndup(apply->cycle->arena, word->text, n));
@@ -97,7 +95,7 @@ static void fill_path(
 
     named->names[i] =
         path->names != NULL ? path->names : template_of(apply, path->word, path->word->text + n);
-    named->directories[i] = find_directory(apply, path->word, n);
+    named->directories[i] = ssl_directory(apply, path->word, n);
 }
 
 bool ssl_is_named(const struct ssl_path *certificate, const struct ssl_path *key)

@@ -241,7 +241,7 @@ void ssl_make_profiles(struct apply *apply, struct scope *stream)
     struct ssl_conf *conf = feature_conf(apply, FEATURE_SSL);
     bool keeps = uses_variables(apply->cycle->stream.variables, &conf->facts);
     struct scope *server;
-    unsigned n = count_profiles(stream) + conf->client_n;
+    unsigned n = count_profiles(stream) + ssl_count_challenges(stream) + conf->client_n;
 
     keeps |= needs_facts(apply, stream, &conf->facts);
     STAILQ_FOREACH (server, &stream->servers, link) { /* a client may be passed on */
@@ -257,6 +257,7 @@ void ssl_make_profiles(struct apply *apply, struct scope *stream)
     STAILQ_FOREACH (server, &stream->servers, link)
         if (apply_is_whole(apply, server) && has_tls(server))
             give_profile(apply, server);
+    ssl_make_challenges(apply, stream);
     ssl_make_clients(apply);
     assert(apply->cycle->tls.n <= n);
 }

@@ -47,7 +47,8 @@ struct ssl_values {
     const char *ciphers, *curves; /* NULL: the default */
     const struct conf_word *client_certificate, *trusted_certificate, *crl, *dhparam, *passwords;
     const struct conf_word *key_log;
-    int64_t versions; /* TLS_VERSION_... */
+    const struct conf_word *challenges; /* a directory */
+    int64_t versions;                   /* TLS_VERSION_... */
     int64_t prefer_server_ciphers, reject_handshake, session_tickets, stapling;
     int64_t verify_client, verify_depth;        /* the first is an enum tls_verify */
     int64_t handshake_timeout, session_timeout; /* ms */
@@ -111,6 +112,9 @@ int ssl_read_path(
     struct apply *apply, const struct conf_directive *directive, struct ssl_path *path);
 int ssl_set_certificate_cache(
     struct apply *apply, const struct conf_directive *directive, void *field);
+/* named.c: Returns the directory of n bytes with which a path begins, one text for all its users;
+ * NULL after a report. Keepers may open files beneath. */
+const char *ssl_directory(struct apply *apply, const struct conf_word *word, size_t n);
 /* named.c: Whether a path of the pair has variables: then both are opened by keepers. */
 bool ssl_is_named(const struct ssl_path *certificate, const struct ssl_path *key);
 /* named.c: Makes room for such pairs, and adds one. */
@@ -129,6 +133,9 @@ void ssl_fill_pair(struct apply *apply, struct tls_pair *pair, const struct conf
 /* files.c: Returns the place of such an index of a file to append to; NULL likewise. Warns of each
  * such file, as a forgotten one gives away all sessions. */
 const uint32_t *ssl_key_log(struct apply *apply, const struct conf_word *word);
+/* challenge.c: Count and make the profiles of clients that test names, in the room that is left. */
+unsigned ssl_count_challenges(const struct scope *stream);
+void ssl_make_challenges(struct apply *apply, struct scope *stream);
 /* clients.c: Makes the profiles of connections to servers, in the room that is left. */
 void ssl_make_clients(struct apply *apply);
 /* profiles.c: Makes all profiles. */
