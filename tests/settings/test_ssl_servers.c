@@ -149,6 +149,22 @@ START_TEST(challenges_have_a_profile)
 }
 END_TEST
 
+/* Once for all servers, and at a start by a keeper. */
+START_TEST(a_test_warns_of_a_missing_directory)
+{
+    const char *const text = "pid main.pid; error_log stderr; events { } stream { " PAIR
+                             "\nssl_alpn_challenge_directory missing; server { listen 1 ssl; }"
+                             "server { listen 2 ssl; } server { listen 3 ssl;\n"
+                             "ssl_alpn_challenge_directory .; } }";
+
+    accept_text(&loading, text, "");
+    loading.options.testing = true;
+    accept_text(&loading, text,
+        "warning: challenges are not answered: there is no directory \"/missing\" in "
+        "/main:2:30\n");
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, begin, end);
@@ -157,6 +173,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_server_without_a_certificate_has_the_default_server_s);
     tcase_add_test(tcase, a_server_without_a_certificate_verifies_as_the_default_server);
     tcase_add_test(tcase, challenges_have_a_profile);
+    tcase_add_test(tcase, a_test_warns_of_a_missing_directory);
 }
 
 TEST_MAIN("settings_ssl_servers", add_tests)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The profiles of clients that test by TLS whether a name is ours (tls-alpn-01 of ACME, RFC 8737):
  * one for each directory with certificates for tests, whatever else a server wants of TLS. */
+#include "base/path_check.h"
 #include "features/features.h"
 #include "features/ssl/handshake.h"
 #include "features/ssl/ssl.h"
@@ -35,6 +36,16 @@ unsigned ssl_count_challenges(const struct scope *stream)
     return n;
 }
 
+/* Warns in a test of the configuration, where no keeper tells of the directory in its log. */
+static void check_challenges(
+    struct apply *apply, const char *directory, const struct conf_word *word)
+{
+    struct path_fault fault;
+
+    if (apply->options->testing && !path_check(PATH_DIRECTORY, directory, &fault))
+        report_warn(apply->report, word, "challenges are not answered: %s", fault.text);
+}
+
 /* Makes the profile of a directory; NULL after a report. */
 static const struct tls_profile *make_challenge(struct apply *apply, const struct conf_word *word)
 {
@@ -58,6 +69,7 @@ static const struct tls_profile *make_challenge(struct apply *apply, const struc
     };
     if (profile->at == NULL || profile->challenges == NULL)
         return NULL;
+    check_challenges(apply, profile->challenges, word);
     profiles->n++;
     return profile;
 }
