@@ -195,6 +195,19 @@ static void take_opened(struct tls_engine *engine, int fd, int error)
         close(fd);
 }
 
+/* Wants the two files of the handshake, the second one when the first has come. */
+static enum tls_step feed_twice_later(
+    struct tls_handshake *handshake, fb_bytes in, struct tls_reply *reply)
+{
+    if (opened_n == 2)
+        return tls_engine_plain.feed(handshake, in, reply);
+    if (later == opened_n) {
+        later++;
+        keeper.files.want(&keeper.files, 1 - opened_n);
+    }
+    return TLS_LATER;
+}
+
 static void refresh_by_file(struct tls_engine *engine, struct log *log)
 {
     int fd;
@@ -256,6 +269,34 @@ START_TEST(handshakes_wait_for_a_file_and_nothing_else_does)
 }
 END_TEST
 
+/* The turn that gives the handshake a file asks for the next one, because the wait behind may be
+ * without end. */
+START_TEST(a_handshake_may_want_another_file)
+{
+    struct tls_engine_ops ops = awaiting_ops();
+    struct tls_part part;
+
+    ops.feed = feed_twice_later;
+    prepare(0);
+    ck_assert_int_eq(keeper_init(&keeper, &heritage, &ops), 0);
+    expect_message(MESSAGE_READY, 0);
+    cycle.tls.file_n = 2;
+    connect_worker();
+    send_request(TLS_BEGIN, NUMBER(0), 0, "", 0);
+    turn(2);
+    expect_message(MESSAGE_FILE_WANTED, 1);
+    answer_file("/dev/null", 0);
+    turn(2); /* receives the file, and gives it to the engine */
+    ck_assert_uint_eq(opened_n, 1);
+    expect_message(MESSAGE_FILE_WANTED, 0);
+    answer_file("/dev/null", 0);
+    turn(2);
+    ck_assert(receive_part(&part));
+    ck_assert_int_eq(part.step, TLS_MORE);
+    stop();
+}
+END_TEST
+
 START_TEST(a_file_that_is_waited_for_comes_after_the_wanted_one)
 {
     const struct tls_engine_ops ops = awaiting_ops();
@@ -298,6 +339,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_start_ends_by_a_signal);
     tcase_add_loop_test(tcase, changed_files_are_read_again, 0, 2);
     tcase_add_loop_test(tcase, handshakes_wait_for_a_file_and_nothing_else_does, 0, 2);
+    tcase_add_test(tcase, a_handshake_may_want_another_file);
     tcase_add_test(tcase, a_file_that_is_waited_for_comes_after_the_wanted_one);
     tcase_add_test(tcase, without_a_master_a_wanted_file_is_an_error);
 }

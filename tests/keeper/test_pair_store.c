@@ -5,10 +5,13 @@
 
 #include "support/test.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAIRS 5
@@ -138,6 +141,82 @@ START_TEST(the_record_of_a_killed_writer_is_none)
 }
 END_TEST
 
+/* The child that writes a longer record goes on until its next stop; false: the record is written.
+ */
+static bool step_writer(pid_t pid)
+{
+    int status;
+
+    test_require(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0);
+    test_require(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
+    test_require(WSTOPSIG(status) == SIGTRAP || WSTOPSIG(status) == SIGUSR1);
+    return WSTOPSIG(status) == SIGTRAP;
+}
+
+static pid_t fork_writer(void)
+{
+    static char bytes[300];
+    const struct iovec piece = { bytes, sizeof(bytes) };
+    int status;
+    pid_t pid;
+
+    signal(SIGCHLD, SIG_DFL);
+    pid = fork();
+    if (pid == 0) {
+        ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        raise(SIGSTOP);
+        pair_store_put(&store, 1, &piece, 1);
+        raise(SIGUSR1);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+    return pid;
+}
+
+/* The next writer after a kill gives no record the room of another. */
+static void write_after_kill(void)
+{
+    struct pair_store next;
+
+    memcpy(other.p, memory.p, memory.size);
+    ck_assert_int_eq(pair_store_open(&next, other, PAIRS), 0);
+    ck_assert(put(&next, 1, "one", 250));
+    ck_assert(put(&next, 3, "three", 250));
+    ck_assert(has(&next, 0, "zero", 20));
+    ck_assert(has(&next, 1, "one", 250));
+    ck_assert(has(&next, 2, "two", 20));
+    ck_assert(has(&next, 3, "three", 250));
+}
+
+START_TEST(a_writer_may_be_killed_at_any_instruction)
+{
+    uint8_t slots[16 + PAIRS * 32];
+    unsigned changes = 0;
+    int fd = pair_memory_create(PAIRS);
+    pid_t pid;
+
+    ck_assert_int_eq(pair_memory_map(&memory, fd), 0);
+    close(fd);
+    ck_assert_int_eq(pair_memory_reserve(&other, PAIRS), 0);
+    ck_assert_int_eq(pair_store_open(&store, memory, PAIRS), 0);
+    ck_assert(put(&store, 0, "zero", 20) && put(&store, 1, "one", 20) && put(&store, 2, "two", 20));
+    pid = fork_writer();
+    memcpy(slots, memory.p, sizeof(slots));
+    while (step_writer(pid)) {
+        if (memcmp(slots, memory.p, sizeof(slots)) == 0)
+            continue;
+        memcpy(slots, memory.p, sizeof(slots));
+        write_after_kill();
+        changes++;
+    }
+    ck_assert_uint_ge(changes, 6); /* version, end of all rooms, room, place, bytes, version */
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    pair_memory_release(&other);
+    end();
+}
+END_TEST
+
 START_TEST(wrong_memory_is_never_read_beyond)
 {
     uint32_t *slot;
@@ -222,6 +301,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_begin_of_a_record_is_peeked_at);
     tcase_add_test(tcase, a_full_store_keeps_no_record);
     tcase_add_test(tcase, the_record_of_a_killed_writer_is_none);
+    tcase_add_test(tcase, a_writer_may_be_killed_at_any_instruction);
     tcase_add_test(tcase, wrong_memory_is_never_read_beyond);
     tcase_add_test(tcase, a_descriptor_is_shared);
     tcase_add_test(tcase, records_are_found_by_name_after_a_reload);

@@ -165,6 +165,8 @@ START_TEST(a_port_is_no_part_of_the_name)
     start(TLS_LINK_LOCAL);
     peer = open_connection(&told, with_name("one.tests:443"));
     tls_client_destroy(&peer);
+    fail_by_name("2001:db8::1", "does not match \"2001:db8::1\"" CONNECTION);
+    fail_by_name("[2001:db8::1]:443", "does not match \"2001:db8::1\"" CONNECTION);
     finish();
 }
 END_TEST

@@ -146,12 +146,38 @@ START_TEST(a_waiting_connection_is_secured)
 }
 END_TEST
 
+/* A stop before the connect has been answered holds on the connection that is taken over. */
+START_TEST(a_stop_while_waiting_holds)
+{
+    struct told told, next;
+    struct tls_client *peer;
+
+    start(TLS_LINK_LOCAL);
+    peer = open_connection(&told, with_limit());
+    ask(&next, with_limit());
+    fb_stop(next.conn);
+    keep_connection(&told);
+    fixture_run(test.fixture);
+    ck_assert_uint_eq(next.openings, 1);
+    ck_assert(is_reused(&next));
+    sealing_says(&peer->peer, "answer");
+    fixture_run(test.fixture);
+    ck_assert_str_eq(next.heard, "");
+    fb_resume(next.conn);
+    fixture_run(test.fixture);
+    ck_assert_str_eq(next.heard, "answer");
+    tls_client_destroy(&peer);
+    finish();
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_kept_connection_is_for_its_name_alone);
     tcase_add_test(tcase, a_kept_connection_is_for_its_certificate_alone);
     tcase_add_loop_test(tcase, an_idle_connection_stays, 0, 4);
     tcase_add_loop_test(tcase, a_waiting_connection_is_secured, 0, 2);
+    tcase_add_test(tcase, a_stop_while_waiting_holds);
 }
 
 TEST_MAIN("connect_tls_pool", add_tests)
