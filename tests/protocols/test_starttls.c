@@ -329,6 +329,49 @@ START_TEST(a_server_may_close)
 }
 END_TEST
 
+/* A server that says something unasked after its capabilities is a server of the protocol still. */
+START_TEST(a_server_may_say_more_than_it_was_asked)
+{
+    static const fb_test_step smtp[] = {
+        SMTP_BEGIN,
+        FB_TEST_SAY("EHLO me\r\n"),
+        SERVER,
+        FB_TEST_EXPECT("EHLO me\r\n"),
+        FB_TEST_SAY("250-a\r\n250 SIZE 9\r\n"),
+        CLIENT,
+        FB_TEST_EXPECT("250-a\r\n250-SIZE 9\r\n250 STARTTLS\r\n"),
+        SERVER,
+        FB_TEST_SAY("421 4.4.2 timed out\r\n"),
+        FB_TEST_SHUT(),
+        CLIENT,
+        FB_TEST_EXPECT("421 4.4.2 timed out\r\n"),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+    static const fb_test_step pop3[] = {
+        CLIENT,
+        ACCEPT,
+        FB_TEST_SAY("+OK hi\r\n"),
+        CLIENT,
+        FB_TEST_EXPECT("+OK hi\r\n"),
+        FB_TEST_SAY("CAPA\r\n"),
+        SERVER,
+        FB_TEST_EXPECT("CAPA\r\n"),
+        FB_TEST_SAY("+OK\r\nTOP\r\n.\r\n"),
+        CLIENT,
+        FB_TEST_EXPECT("+OK\r\nTOP\r\nSTLS\r\n.\r\n"),
+        SERVER,
+        FB_TEST_SAY("USER is no capability here\r\n"),
+        FB_TEST_SHUT(),
+        CLIENT,
+        FB_TEST_EXPECT("USER is no capability here\r\n"),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(converse(PASS "proxy_starttls smtp;", FB_TEST_SCRIPT(smtp)), 0);
+    ck_assert_int_eq(converse(PASS "proxy_starttls pop3;", FB_TEST_SCRIPT(pop3)), 0);
+}
+END_TEST
+
 START_TEST(a_silent_client_times_out)
 {
     static const fb_test_step script[] = {
@@ -359,6 +402,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, servers_may_have_tls_too);
     tcase_add_test(tcase, a_server_may_speak_otherwise);
     tcase_add_test(tcase, a_server_may_close);
+    tcase_add_test(tcase, a_server_may_say_more_than_it_was_asked);
     tcase_add_test(tcase, a_silent_client_times_out);
 }
 
