@@ -8,6 +8,7 @@
 #include "event/mechanism.h"
 #include "keeper/keeper_channel.h"
 #include "keeper/keeper_link.h"
+#include "keeper/pair_store.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
 #include "os/process.h"
@@ -68,10 +69,12 @@ static int init_keeper_loop(struct keeper *keeper)
     return 0;
 }
 
-/* Loads the engine with the files of the configuration. */
+/* Loads the engine with the files of the configuration, which needs the pairs of the generation
+ * before no longer. */
 static int load_engine(struct keeper *keeper, const struct tls_engine_ops *ops)
 {
     keeper->engine = ops->create(&keeper->files, &keeper->log);
+    pair_memory_release(&keeper->files.former_pairs);
     if (keeper->engine == NULL)
         return -1;
     keeper->handshakes = tls_handshakes_create(ops, keeper->engine);

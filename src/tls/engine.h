@@ -126,7 +126,8 @@ struct tls_files {
     void (*want)(struct tls_files *files, uint32_t index);
     /* pairs tried by create(), which fails for a bad one, unless there is want() */
     unsigned tried;
-    /* records of pairs (keeper/pair_store.h), and those of the generation before */
+    /* records of pairs (keeper/pair_store.h), and, within create() alone, those of the generation
+     * before */
     struct tls_memory pairs, former_pairs;
     const struct tls_profiles *profiles;
     void *tickets; /* TLS_TICKETS_SIZE bytes, shared by all engines, zero at first; NULL: none */

@@ -2,11 +2,14 @@
 /* The files of a keeper: asked of the master at the start, and again when they have changed. */
 #include "keeper/one_keeper.h"
 
+#include "keeper/pair_store.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +42,20 @@ START_TEST(files_come_from_the_master)
     send_request(TLS_BEGIN, NUMBER(0), 0, "", 0);
     turn(1);
     ck_assert(receive_part(&part));
+    stop();
+}
+END_TEST
+
+/* The pairs of the generation before are let go once the engine has taken what it needs. */
+START_TEST(pairs_of_the_former_generation_are_not_kept)
+{
+    prepare(0);
+    ck_assert_int_eq(pair_memory_reserve(&heritage.former_pairs, 1), 0);
+    ck_assert_int_eq(keeper_init(&keeper, &heritage, &tls_engine_plain), 0);
+    ck_assert_ptr_null(keeper.files.former_pairs.p);
+    ck_assert_int_eq(
+        msync(heritage.former_pairs.p, heritage.former_pairs.size, MS_ASYNC), -1); /* unmapped */
+    expect_message(MESSAGE_READY, 0);
     stop();
 }
 END_TEST
@@ -333,6 +350,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, files_come_from_the_master);
+    tcase_add_test(tcase, pairs_of_the_former_generation_are_not_kept);
     tcase_add_test(tcase, a_link_may_come_before_the_files);
     tcase_add_test(tcase, a_file_that_cannot_be_opened_fails_the_start);
     tcase_add_test(tcase, a_start_ends_with_the_master);
