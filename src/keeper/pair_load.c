@@ -192,7 +192,7 @@ static void report_pair(struct pairs *pairs, const struct reading *reading)
 /* Takes a good pair into use. */
 static void adopt_pair(struct pairs *pairs, struct reading *reading)
 {
-    const struct pair_load *load = &pairs->load;
+    struct pair_load *load = &pairs->load;
     const struct tls_pair *of = load->place.of;
     struct pair_facts *facts = &reading->facts;
     bool differs = reading->had &&
@@ -200,13 +200,14 @@ static void adopt_pair(struct pairs *pairs, struct reading *reading)
 
     facts->expiry = expiry_of(reading->pair.leaf);
     facts->swapped = differs ? (int64_t)time(NULL) : reading->had ? reading->before.swapped : 0;
-    if (pairs->writes)
+    if (pairs->writes) {
         pair_put(&reading->pair, facts, &pairs->store, of->number);
+        load->version = pair_store_version(&pairs->store, of->number);
+    }
     report_pair(pairs, reading);
     drop_failure(pairs, pair_load_failure(pairs, of->number));
     if (load->asked || pair_cache_find(&pairs->cache, of, sizeof(*of)) != NULL)
-        pair_cache_put(&pairs->cache, of, sizeof(*of),
-            pair_store_version(&pairs->store, of->number), &reading->pair);
+        pair_cache_put(&pairs->cache, of, sizeof(*of), load->version, &reading->pair);
 }
 
 /* Sets the identities of the files; whether they are those that were read last. */
@@ -284,6 +285,7 @@ bool pair_load_begin(struct pairs *pairs, struct pair_place place, bool asked, b
         .place = place,
         .asked = asked,
         .at_once = at_once,
+        .version = pair_store_version(&pairs->store, place.of->number),
         .fds = { -1, -1, -1 },
     };
     return go_on_loading(pairs);

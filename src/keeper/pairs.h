@@ -28,9 +28,10 @@ struct pair_place {
 /* The files of a pair that is read. */
 struct pair_load {
     struct pair_place place;
-    bool asked;    /* by a handshake */
-    bool at_once;  /* files are waited for */
-    unsigned next; /* the file that is asked for */
+    bool asked;       /* by a handshake */
+    bool at_once;     /* files are waited for */
+    uint32_t version; /* the store's, before any file was opened */
+    unsigned next;    /* the file that is asked for */
     int fds[PAIR_FILES], errors[PAIR_FILES];
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pairs that are parsed when they are needed: handshakes that wait for files, engines that share
- * records, records over a reload, the trial of all pairs, and the cache. */
-#include "keeper/pair_cache.h"
+ * records, records over a reload, and the trial of all pairs. */
 #include "keeper/pair_store.h"
 #include "support/directory.h"
 #include "talk.h"
@@ -28,15 +27,20 @@ static void want_file(struct tls_files *files, uint32_t index)
     wanted = index;
 }
 
-/* Gives the engine the file that it has asked for. */
-static void give_file(struct talk_server *server)
+/* Opens the file that an engine has asked for; -1 with errno. */
+static int open_wanted(const struct talk_server *server)
 {
     uint32_t index = wanted;
-    int fd;
 
     ck_assert_uint_ne(index, NOTHING);
     wanted = NOTHING;
-    fd = open(server->paths[index], O_RDONLY | O_CLOEXEC);
+    return open(server->paths[index], O_RDONLY | O_CLOEXEC);
+}
+
+static void give_file(struct talk_server *server)
+{
+    int fd = open_wanted(server);
+
     engine_openssl.opened(server->engine, fd, fd == -1 ? errno : 0);
 }
 
@@ -265,6 +269,36 @@ START_TEST(one_engine_reads_for_all)
 }
 END_TEST
 
+/* An engine that has opened the old files, when the engine that writes reads new ones, serves the
+ * new pair. */
+START_TEST(a_pair_read_late_is_not_the_newer_one)
+{
+    struct talk_server writer, reader;
+    struct talk talk;
+    int key;
+
+    prepare();
+    start_keeper(&writer, true);
+    start_keeper(&reader, false);
+    ck_assert(begin(&talk, &reader));
+    give_file(&reader);
+    key = open_wanted(&reader);
+    ck_assert_int_eq(unlink(reader.paths[0]), 0);
+    ck_assert_int_eq(unlink(reader.paths[1]), 0);
+    write_pair(&second);
+    engine_openssl.refresh(writer.engine, &writer.log.log);
+    ck_assert_uint_eq(give_files(&writer), 2);
+    engine_openssl.opened(reader.engine, key, 0);
+    ck_assert(!go_on(&talk));
+    end_with(&talk, &second);
+    serves(&reader, &second);
+    memory_log_take(&reader.log);
+    talk_close(&reader);
+    talk_close(&writer);
+    finish();
+}
+END_TEST
+
 START_TEST(a_reload_does_not_take_a_bad_pair)
 {
     struct talk_server before, after;
@@ -440,38 +474,6 @@ START_TEST(a_full_store_is_done_without)
 }
 END_TEST
 
-START_TEST(the_cache_keeps_the_latest)
-{
-    struct pair_cache cache;
-    struct pair pair = { .leaf = NULL };
-    struct pair_cached *cached;
-
-    pair_cache_init(&cache, 4);
-    ck_assert_ptr_null(pair_cache_oldest(&cache));
-    for (uint32_t i = 0; i < 10; i++) {
-        const struct tls_pair of = { .certificate = i, .key = i, .number = i };
-
-        ck_assert_ptr_nonnull(pair_cache_put(&cache, &of, sizeof(of), i, &pair));
-        ck_assert_ptr_nonnull(pair_cache_find(&cache, &(struct tls_pair) { 0, 0, 0 }, sizeof(of)));
-    }
-    ck_assert_uint_eq(cache.n, 4);
-    for (uint32_t i = 1; i < 10; i++) {
-        cached = pair_cache_find(&cache, &(struct tls_pair) { i, i, i }, sizeof(struct tls_pair));
-        ck_assert_int_eq(cached != NULL, i > 6);
-        ck_assert(cached == NULL || cached->version == i);
-    }
-    /* another pair of the number, or a part of its key, is not the same */
-    ck_assert_ptr_null(pair_cache_find(&cache, &(struct tls_pair) { 8, 9, 8 }, 12));
-    ck_assert_ptr_null(pair_cache_find(&cache, &(struct tls_pair) { 8, 8, 8 }, 8));
-    cached = pair_cache_put(&cache, &(struct tls_pair) { 8, 8, 8 }, 12, 99, &pair);
-    ck_assert_ptr_nonnull(cached);
-    ck_assert_uint_eq(cache.n, 4);
-    ck_assert_ptr_eq(pair_cache_find(&cache, &(struct tls_pair) { 8, 8, 8 }, 12), cached);
-    ck_assert_uint_eq(pair_cache_oldest(&cache)->version, 0);
-    pair_cache_done(&cache);
-}
-END_TEST
-
 static void add_tests(TCase *tcase)
 {
     talk_add(tcase);
@@ -480,12 +482,12 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_bad_pair_fails_its_handshakes_until_it_is_mended);
     tcase_add_test(tcase, another_pair_of_the_server_goes_on);
     tcase_add_test(tcase, one_engine_reads_for_all);
+    tcase_add_test(tcase, a_pair_read_late_is_not_the_newer_one);
     tcase_add_test(tcase, a_reload_does_not_take_a_bad_pair);
     tcase_add_test(tcase, all_pairs_are_tried_once);
     tcase_add_test(tcase, what_is_known_is_reported);
     tcase_add_test(tcase, encrypted_keys_are_shared_decrypted);
     tcase_add_test(tcase, a_full_store_is_done_without);
-    tcase_add_test(tcase, the_cache_keeps_the_latest);
 }
 
 TEST_MAIN("pairs", add_tests)
