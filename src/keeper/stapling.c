@@ -30,18 +30,33 @@ static bool is_single_valid(OCSP_SINGLERESP *single)
     return valid;
 }
 
-/* Finds the single response about the serial number; NULL: there is none. */
-static OCSP_SINGLERESP *find_response(const struct staple *staple, const ASN1_INTEGER *serial)
+/* Whether a single response is about the certificate, by the serial number and the issuer's name. A
+ * chain may lack the issuer's key, whose hash is not looked at. */
+static bool is_about(const OCSP_SINGLERESP *single, const X509 *certificate)
 {
-    for (int i = 0; i < OCSP_resp_count(staple->basic); i++) {
-        OCSP_SINGLERESP *single = OCSP_resp_get0(staple->basic, i);
-        ASN1_INTEGER *number = NULL;
+    ASN1_OCTET_STRING *issuer = NULL;
+    ASN1_OBJECT *algorithm = NULL;
+    ASN1_INTEGER *serial = NULL;
+    uint8_t digest[EVP_MAX_MD_SIZE];
+    const EVP_MD *md;
+    unsigned n = 0;
 
-        OCSP_id_get0_info(
-            NULL, NULL, NULL, &number, (OCSP_CERTID *)(uintptr_t)OCSP_SINGLERESP_get0_id(single));
-        if (number != NULL && ASN1_INTEGER_cmp(number, serial) == 0)
-            return single;
-    }
+    OCSP_id_get0_info(&issuer, &algorithm, NULL, &serial,
+        (OCSP_CERTID *)(uintptr_t)OCSP_SINGLERESP_get0_id(single));
+    if (ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(certificate)) != 0)
+        return false;
+    md = EVP_get_digestbyobj(algorithm);
+    return md != NULL && X509_NAME_digest(X509_get_issuer_name(certificate), md, digest, &n) == 1 &&
+           (unsigned)ASN1_STRING_length(issuer) == n &&
+           memcmp(ASN1_STRING_get0_data(issuer), digest, n) == 0;
+}
+
+/* Finds the single response about the certificate; NULL: there is none. */
+static OCSP_SINGLERESP *find_response(const struct staple *staple, const X509 *certificate)
+{
+    for (int i = 0; i < OCSP_resp_count(staple->basic); i++)
+        if (is_about(OCSP_resp_get0(staple->basic, i), certificate))
+            return OCSP_resp_get0(staple->basic, i);
     return NULL;
 }
 
@@ -53,7 +68,7 @@ static int answer_status(SSL *ssl, void *data)
 
     for (unsigned i = 0; own != NULL && i < stapling->n; i++) {
         const struct staple *staple = &stapling->list[i];
-        OCSP_SINGLERESP *single = find_response(staple, X509_get0_serialNumber(own));
+        OCSP_SINGLERESP *single = find_response(staple, own);
         unsigned char *copy;
 
         if (single == NULL || !is_single_valid(single))

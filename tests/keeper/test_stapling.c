@@ -78,6 +78,25 @@ START_TEST(a_response_is_sent_for_its_certificate)
 }
 END_TEST
 
+/* Serial numbers are each authority's own. */
+START_TEST(a_response_of_another_authority_is_not_sent)
+{
+    struct identity authority = certificates_make("other ca", IDENTITY_EC, NULL, 1, 7200),
+                    theirs = certificates_make("ec.example", IDENTITY_EC, &authority, 0, 7200);
+    struct talk_server server;
+
+    X509_set_serialNumber(theirs.certificate, X509_get_serialNumber(identities.ec.certificate));
+    certificates_write_ocsp("theirs.der", &authority, theirs.certificate, 7200);
+    certificates_write_ocsp("ec.der", &identities.ca, identities.ec.certificate, 7200);
+    open_stapling(&server, "theirs.der", "ec.der");
+    talk_start(&server);
+    ck_assert_uint_gt(stapled(&server, LOOP_VERSION, "ECDSA+SHA256", "ec.der"), 0);
+    talk_close(&server);
+    certificates_free(&theirs);
+    certificates_free(&authority);
+}
+END_TEST
+
 START_TEST(files_without_a_response_are_refused)
 {
     struct talk_server server;
@@ -137,6 +156,7 @@ static void add_tests(TCase *tcase)
 {
     talk_add(tcase);
     tcase_add_loop_test(tcase, a_response_is_sent_for_its_certificate, 0, 2);
+    tcase_add_loop_test(tcase, a_response_of_another_authority_is_not_sent, 0, 2);
     tcase_add_test(tcase, files_without_a_response_are_refused);
     tcase_add_test(tcase, a_refusal_of_a_responder_is_refused);
     tcase_add_test(tcase, an_old_response_is_not_sent);
