@@ -34,7 +34,8 @@ struct keeper {
     struct heartbeat *heartbeat;
     struct source *channel; /* NULL: the master has gone */
     struct channel_end to_master;
-    bool file_came; /* since a request for a file that is waited for */
+    struct channel_message report; /* the latest, sent or waiting for room in the channel */
+    bool file_came;                /* since a request for a file that is waited for */
     struct channel_message file;
     struct keeper_wanted wanted;
     bool files_changed;     /* files of the configuration may have */

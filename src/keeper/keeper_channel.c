@@ -27,19 +27,27 @@ static void exchange_keeper_log(struct keeper *keeper, struct channel_message *m
         message->fd = logs_exchange(core_target(core, message->argument), message->fd);
 }
 
+/* Sends the message of a report, until which the master asks for no other one. */
+static bool send_unsent_report(struct channel_end *end)
+{
+    struct keeper *keeper = container_of(end, struct keeper, to_master);
+
+    return channel_end_try(end, &keeper->report);
+}
+
 /* Writes what the engine knows of certificates; an empty report tells of a failure. */
 static void send_report(struct keeper *keeper, int fd)
 {
-    struct channel_message message = { MESSAGE_REPORT, 0, -1 };
     char *text = NULL;
     size_t n = 0;
 
+    keeper->report = (struct channel_message) { MESSAGE_REPORT, 0, -1 };
     if (keeper->engine != NULL && keeper->ops->report != NULL && fd != -1)
         text = keeper->ops->report(keeper->engine, &n);
     if (text != NULL && n <= TLS_REPORT_SIZE && write(fd, text, n) == (ssize_t)n)
-        message.argument = (uint32_t)n;
+        keeper->report.argument = (uint32_t)n;
     free(text);
-    channel_end_try(&keeper->to_master, &message);
+    channel_end_send_more(&keeper->to_master);
 }
 
 static const char *handle_keeper_message(struct channel_end *end, struct channel_message *message)
@@ -242,6 +250,7 @@ int keeper_channel_open(struct keeper *keeper)
     static const struct source_ops ops = { .run = { [EVENT_READ] = run_channel } };
     static const struct channel_end_ops end_ops = {
         .handle = handle_keeper_message,
+        .send_more = send_unsent_report,
         .failed = report_unsent,
         .is_trusted = true,
     };

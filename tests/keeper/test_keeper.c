@@ -30,6 +30,28 @@ START_TEST(it_says_ready_and_accepts)
 }
 END_TEST
 
+/* The master waits for the report of a living keeper, and asks no other one meanwhile. */
+START_TEST(a_report_waits_for_a_full_channel)
+{
+    const struct channel_message filler = { MESSAGE_ACCEPTING, 0, -1 };
+    const time_t deadline = test_second() + TEST_PATIENCE_MS / 1000;
+    struct channel_message message;
+
+    start();
+    while (channel_send(heritage.channel, &filler) == 0)
+        continue;
+    send_message(MESSAGE_REPORT_WANTED, 0, master);
+    turn(1);
+    do {
+        if (channel_receive(master, &message) != CHANNEL_DONE)
+            keeper_turn(&keeper, 20);
+        ck_assert_msg(test_second() < deadline, "there is no report");
+    } while (message.kind != MESSAGE_REPORT);
+    expect_no_message();
+    stop();
+}
+END_TEST
+
 START_TEST(it_begins_and_forgets_handshakes)
 {
     struct tls_part part;
@@ -242,6 +264,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, it_says_ready_and_accepts);
+    tcase_add_test(tcase, a_report_waits_for_a_full_channel);
     tcase_add_test(tcase, it_begins_and_forgets_handshakes);
     tcase_add_test(tcase, a_dead_workers_handshakes_end);
     tcase_add_test(tcase, a_new_link_ends_the_last);
