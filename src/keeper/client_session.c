@@ -43,7 +43,7 @@ void client_session_begin(struct client_session *session, const struct context *
         return;
     session->table = table;
     session->life_ms = UINT64_C(1000) * (timeout > 0 ? timeout : DEFAULT_LIFE);
-    n = session_table_find(table, session->key, tickets_clock(), bytes, &session->ends_ms);
+    n = session_table_find(table, session->key, tickets_clock(), bytes, &session->found);
     if (n == 0)
         return;
     session->offered = session->lib->d2i_SSL_SESSION(NULL, &p, (long)n);
@@ -58,7 +58,7 @@ static uint64_t end_of_life(const struct client_session *session, SSL *ssl, uint
 {
     const struct libssl *lib = session->lib;
     uint64_t ends = session->offered != NULL && lib->SSL_session_reused(ssl) == 1
-                        ? session->ends_ms
+                        ? session->found.ends_ms
                         : now_ms + session->life_ms;
     uint64_t hint = lib->SSL_SESSION_get_ticket_lifetime_hint(lib->SSL_get_session(ssl));
 
@@ -87,8 +87,8 @@ void client_session_keep(struct client_session *session, SSL *ssl)
 
 void client_session_fail(struct client_session *session)
 {
-    if (session->table != NULL)
-        session_table_drop(session->table, session->key);
+    if (session->found.ends_ms != 0)
+        session_table_drop(session->table, session->key, &session->found);
 }
 
 void client_session_end(struct client_session *session)

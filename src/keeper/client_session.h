@@ -16,9 +16,9 @@ struct client_session {
     const struct libssl *lib;
     const struct session_table *table; /* NULL: nothing is resumed, and the rest is unused */
     uint8_t key[SESSION_KEY];
-    uint64_t life_ms;     /* lifetime of a new session */
-    SSL_SESSION *offered; /* the table's; NULL: there was none */
-    uint64_t ends_ms;     /* end of the offered session's life */
+    uint64_t life_ms;           /* lifetime of a new session */
+    SSL_SESSION *offered;       /* the table's; NULL: there was none */
+    struct session_found found; /* the offered session in the table */
 };
 
 /* Offers the table's session of the identity to the server, if the profile resumes sessions, in
@@ -28,6 +28,6 @@ void client_session_begin(struct client_session *session, const struct context *
     const struct tls_start *start, SSL *ssl);
 /* Keeps what the server has sent to resume the session with, if anything. */
 void client_session_keep(struct client_session *session, SSL *ssl);
-/* Forgets an offered session with which the handshake has failed. */
+/* Forgets the offered session, if any, with which the handshake has failed. */
 void client_session_fail(struct client_session *session);
 void client_session_end(struct client_session *session);

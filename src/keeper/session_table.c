@@ -87,12 +87,13 @@ static bool read_session_header(
 }
 
 size_t session_table_find(const struct session_table *table, const uint8_t key[SESSION_KEY],
-    uint64_t now_ms, uint8_t out[SESSION_MOST], uint64_t *ends_ms)
+    uint64_t now_ms, uint8_t out[SESSION_MOST], struct session_found *found)
 {
     const struct session_slot *slots = slots_of_key(table, key);
     struct session_entry entry;
     size_t n = 0;
 
+    *found = (struct session_found) { 0, 0 };
     for (unsigned i = 0; i < SLOTS_OF_KEY && n == 0; i++) {
         if (!read_session_header(&slots[i], &entry, now_ms) ||
             memcmp(entry.key, key, SESSION_KEY) != 0)
@@ -100,7 +101,7 @@ size_t session_table_find(const struct session_table *table, const uint8_t key[S
         read_slot_words(&slots[i], &entry, HEADER_WORDS, entry_words(&entry));
         if (entry.sum == session_sum(&entry)) {
             n = entry.n;
-            *ends_ms = entry.ends_ms;
+            *found = (struct session_found) { entry.sum, entry.ends_ms };
             memcpy(out, entry.bytes, n);
         }
         OPENSSL_cleanse(entry.bytes, entry.n);
@@ -151,14 +152,16 @@ void session_table_put(const struct session_table *table, const uint8_t key[SESS
     OPENSSL_cleanse(entry.bytes, n);
 }
 
-void session_table_drop(const struct session_table *table, const uint8_t key[SESSION_KEY])
+void session_table_drop(const struct session_table *table, const uint8_t key[SESSION_KEY],
+    const struct session_found *found)
 {
     struct session_slot *slots = slots_of_key(table, key);
     struct session_entry entry;
 
     for (unsigned i = 0; i < SLOTS_OF_KEY; i++) {
         read_slot_words(&slots[i], &entry, 0, HEADER_WORDS);
-        if (memcmp(entry.key, key, SESSION_KEY) == 0) /* the sum is wrong from now on */
+        if (entry.sum == found->sum &&
+            memcmp(entry.key, key, SESSION_KEY) == 0) /* the sum is wrong from now on */
             atomic_store_explicit(
                 &slots[i].words[offsetof(struct session_entry, n) / sizeof(uint64_t)], 0,
                 memory_order_relaxed);

@@ -195,6 +195,33 @@ START_TEST(a_failed_handshake_costs_its_session)
 }
 END_TEST
 
+/* Another keeper has kept a session since the handshake began, with a session or without. */
+START_TEST(a_failed_handshake_costs_no_newer_session)
+{
+    const struct tls_start start = start_of("ec.example", SERVER);
+    struct tls_session session;
+    struct call call;
+
+    open_engines(LOOP_VERSION);
+    talk_start(&one);
+    talk_start(&other);
+    if (_i / 2 == 0)
+        ck_assert(!resumes(&one, "ec.example", SERVER, &session));
+    call_begin(&call, &one, server, &start);
+    ck_assert(resumes(&other, "ec.example", SERVER, &session) == (_i / 2 == 0));
+    if (_i == 0) { /* with TLS 1.2 a server gives no other session to a client that resumes one */
+        memset(memory + 4096, 0, sizeof(memory) - 4096);
+        ck_assert(!resumes(&other, "ec.example", SERVER, &session));
+    }
+    BIO_write(call.to_client, "\x15\x03\x03\0\2\2\x28", 7);
+    call_run(&call);
+    ck_assert_int_eq(call.step, TLS_FAILED);
+    call_end(&call);
+    ck_assert(resumes(&other, "ec.example", SERVER, &session));
+    close_engines();
+}
+END_TEST
+
 /* Data and garbage end the waiting; more or less than a record is no harm. */
 START_TEST(a_worker_may_hand_over_anything)
 {
@@ -249,6 +276,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_server_without_tickets_has_identifiers);
     tcase_add_loop_test(tcase, damage_costs_sessions_alone, 0, 2);
     tcase_add_loop_test(tcase, a_failed_handshake_costs_its_session, 0, 2);
+    tcase_add_loop_test(tcase, a_failed_handshake_costs_no_newer_session, 0, 4);
     tcase_add_loop_test(tcase, a_worker_may_hand_over_anything, 0, 6);
 }
 

@@ -53,10 +53,10 @@ static void put(unsigned key, uint64_t now, uint64_t ends, uint8_t fill, size_t 
 static bool has(unsigned key, uint64_t now, uint8_t fill, size_t n)
 {
     uint8_t bytes[SESSION_MOST];
-    uint64_t ends;
-    size_t found = session_table_find(&table, key_of(key), now, bytes, &ends);
+    struct session_found found;
+    size_t length = session_table_find(&table, key_of(key), now, bytes, &found);
 
-    if (found != n)
+    if (length != n)
         return false;
     for (size_t i = 0; i < n; i++)
         if (bytes[i] != fill)
@@ -64,10 +64,20 @@ static bool has(unsigned key, uint64_t now, uint8_t fill, size_t n)
     return true;
 }
 
+/* Drops what is found now. */
+static void drop(unsigned key, uint64_t now)
+{
+    uint8_t bytes[SESSION_MOST];
+    struct session_found found;
+
+    session_table_find(&table, key_of(key), now, bytes, &found);
+    session_table_drop(&table, key_of(key), &found);
+}
+
 START_TEST(sessions_live_their_time)
 {
     uint8_t bytes[SESSION_MOST];
-    uint64_t ends = 0;
+    struct session_found found;
 
     ck_assert(has(1, 10, 0, 0));
     put(1, 10, 20, 'a', 1);
@@ -75,14 +85,14 @@ START_TEST(sessions_live_their_time)
     ck_assert(has(1, 19, 'a', 1));
     ck_assert(has(1, 20, 0, 0));
     ck_assert(has(2, 29, 'b', SESSION_MOST));
-    ck_assert_uint_gt(session_table_find(&table, key_of(2), 10, bytes, &ends), 0);
-    ck_assert_uint_eq(ends, 30);
+    ck_assert_uint_gt(session_table_find(&table, key_of(2), 10, bytes, &found), 0);
+    ck_assert_uint_eq(found.ends_ms, 30);
     put(1, 15, 40, 'c', 100);
     ck_assert(has(1, 39, 'c', 100));
-    session_table_drop(&table, key_of(1));
+    drop(1, 16);
     ck_assert(has(1, 16, 0, 0));
     ck_assert(has(2, 16, 'b', SESSION_MOST));
-    session_table_drop(&table, key_of(3));
+    drop(3, 16);
 }
 END_TEST
 
@@ -138,11 +148,11 @@ static _Noreturn void write_sessions(uint8_t writer)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (uint8_t i = 0;; i++) {
         uint8_t bytes[SESSION_MOST];
-        uint64_t ends;
+        struct session_found found;
         size_t n;
 
         put(1, 10, 100, (uint8_t)(4 * i + writer), 1000 + 1000 * writer);
-        n = session_table_find(&table, key_of(1), 20, bytes, &ends);
+        n = session_table_find(&table, key_of(1), 20, bytes, &found);
         for (size_t j = 1; j < n; j++)
             if (bytes[j] != bytes[0] || n != 1000 + 1000 * (bytes[0] % 4u))
                 _exit(1);
