@@ -100,17 +100,26 @@ uint32_t pair_store_version(const struct pair_store *store, uint32_t number)
     return atomic_load_explicit(&slot_of(store, number)->version, memory_order_acquire);
 }
 
-/* Copies n bytes of a record of `length` bytes at a place, if all of it lies in the memory. */
-static bool copy_record(
-    const struct pair_store *store, uint32_t place, uint32_t length, void *to, size_t n)
+/* Returns a record of `length` bytes at a place; NULL: not all of it lies in the memory. */
+static uint8_t *record_at(const struct pair_store *store, uint32_t place, uint32_t length)
 {
     size_t from = (size_t)place * PLACE_UNIT;
 
-    if (from < slots_end(store->pair_n) || from > store->memory.size || n > length ||
+    if (from < slots_end(store->pair_n) || from > store->memory.size ||
         length > store->memory.size - from)
-        return false;
-    memcpy(to, (const uint8_t *)store->memory.p + from, n);
-    return true;
+        return NULL;
+    return (uint8_t *)store->memory.p + from;
+}
+
+/* Copies n bytes of such a record; false: there is none. */
+static bool copy_record(
+    const struct pair_store *store, uint32_t place, uint32_t length, void *to, size_t n)
+{
+    const uint8_t *record = n <= length ? record_at(store, place, length) : NULL;
+
+    if (record != NULL)
+        memcpy(to, record, n);
+    return record != NULL;
 }
 
 /* Whether what was read since the version was read is of that version. */
@@ -181,6 +190,16 @@ static bool give_room(struct pair_store *store, struct pair_slot *slot, size_t n
     return true;
 }
 
+/* Overwrites the record, which has a private key. */
+static void wipe_record(struct pair_store *store, struct pair_slot *slot)
+{
+    uint32_t length = atomic_load(&slot->n);
+    uint8_t *record = record_at(store, atomic_load(&slot->place), length);
+
+    if (record != NULL)
+        explicit_bzero(record, length);
+}
+
 size_t pair_store_used(const struct pair_store *store)
 {
     size_t used = atomic_load(&store_head_of(store)->used);
@@ -202,6 +221,7 @@ bool pair_store_put(
     assert(length > 0);
     atomic_store_explicit(&slot->version, writing, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
+    wipe_record(store, slot);
     fits = length <= UINT32_MAX && give_room(store, slot, length);
     for (unsigned i = 0; fits && i < n; at += pieces[i++].iov_len)
         memcpy((uint8_t *)store->memory.p + (size_t)atomic_load(&slot->place) * PLACE_UNIT + at,

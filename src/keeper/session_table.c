@@ -109,6 +109,15 @@ size_t session_table_find(const struct session_table *table, const uint8_t key[S
     return n;
 }
 
+/* Overwrites the words of a slot from here to the end of its session. */
+static void wipe_slot(struct session_slot *slot, const struct session_entry *former, size_t from)
+{
+    size_t n = former->n < SESSION_MOST ? former->n : SESSION_MOST;
+
+    for (size_t i = from; i * sizeof(uint64_t) < offsetof(struct session_entry, bytes) + n; i++)
+        atomic_store_explicit(&slot->words[i], 0, memory_order_relaxed);
+}
+
 /* Returns the slot to write to: the key's, else one without a session that lives, else that written
  * longest ago. */
 static struct session_slot *choose_slot(
@@ -138,17 +147,20 @@ void session_table_put(const struct session_table *table, const uint8_t key[SESS
     struct session_slot *slot = choose_slot(table, key, now_ms);
     struct session_entry entry = { .written_ms = now_ms, .ends_ms = ends_ms, .n = n };
     size_t words = entry_words(&entry);
+    struct session_entry former;
 
     assert(n > 0 && n <= SESSION_MOST);
     memcpy(entry.key, key, SESSION_KEY);
     memcpy(entry.bytes, p, n);
     entry.sum = session_sum(&entry);
+    read_slot_words(slot, &former, 0, HEADER_WORDS);
     for (size_t i = 0; i < words; i++) {
         uint64_t word;
 
         memcpy(&word, (const uint8_t *)&entry + i * sizeof(word), sizeof(word));
         atomic_store_explicit(&slot->words[i], word, memory_order_relaxed);
     }
+    wipe_slot(slot, &former, words);
     OPENSSL_cleanse(entry.bytes, n);
 }
 
@@ -160,10 +172,7 @@ void session_table_drop(const struct session_table *table, const uint8_t key[SES
 
     for (unsigned i = 0; i < SLOTS_OF_KEY; i++) {
         read_slot_words(&slots[i], &entry, 0, HEADER_WORDS);
-        if (entry.sum == found->sum &&
-            memcmp(entry.key, key, SESSION_KEY) == 0) /* the sum is wrong from now on */
-            atomic_store_explicit(
-                &slots[i].words[offsetof(struct session_entry, n) / sizeof(uint64_t)], 0,
-                memory_order_relaxed);
+        if (entry.sum == found->sum && memcmp(entry.key, key, SESSION_KEY) == 0)
+            wipe_slot(&slots[i], &entry, 0);
     }
 }

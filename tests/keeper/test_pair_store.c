@@ -88,6 +88,22 @@ START_TEST(records_are_replaced)
 }
 END_TEST
 
+/* Records have private keys: what was replaced is nowhere in the memory. */
+START_TEST(old_records_are_overwritten)
+{
+    static const size_t sizes[] = { 3, 5000 }; /* within the record's room, and beyond */
+
+    begin();
+    ck_assert(put(&store, 1, "secret", 1000));
+    ck_assert(put(&store, 1, "", sizes[_i]));
+    ck_assert_ptr_null(memmem(memory.p, memory.size, "secret", 6));
+    ck_assert((memmem(memory.p, memory.size, "....", 4) == NULL) == (_i == 0));
+    ck_assert(!put(&store, 1, "more", memory.size));
+    ck_assert_ptr_null(memmem(memory.p, memory.size, "....", 4));
+    end();
+}
+END_TEST
+
 START_TEST(the_begin_of_a_record_is_peeked_at)
 {
     char bytes[8] = "none";
@@ -298,6 +314,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, records_are_replaced);
+    tcase_add_loop_test(tcase, old_records_are_overwritten, 0, 2);
     tcase_add_test(tcase, the_begin_of_a_record_is_peeked_at);
     tcase_add_test(tcase, a_full_store_keeps_no_record);
     tcase_add_test(tcase, the_record_of_a_killed_writer_is_none);

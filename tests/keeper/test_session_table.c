@@ -116,6 +116,20 @@ START_TEST(a_full_set_forgets_the_oldest)
 }
 END_TEST
 
+/* Sessions are secrets: what is dropped or replaced is nowhere in the memory. */
+START_TEST(old_bytes_are_overwritten)
+{
+    put(1, 10, 100, 'a', SESSION_MOST);
+    ck_assert_ptr_nonnull(memmem(memory, TLS_TICKETS_SIZE, "aaaaaaaa", 8));
+    put(1, 11, 100, 'b', 10);
+    ck_assert_ptr_null(memmem(memory, TLS_TICKETS_SIZE, "aaaaaaaa", 8));
+    put(2, 12, 100, 'c', 1000);
+    drop(2, 20);
+    ck_assert_ptr_null(memmem(memory, TLS_TICKETS_SIZE, "cccccccc", 8));
+    ck_assert(has(1, 20, 'b', 10));
+}
+END_TEST
+
 START_TEST(damage_costs_a_session)
 {
     uint8_t *at = memory;
@@ -194,6 +208,7 @@ static void add_tests(TCase *tcase)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, sessions_live_their_time);
     tcase_add_test(tcase, a_full_set_forgets_the_oldest);
+    tcase_add_test(tcase, old_bytes_are_overwritten);
     tcase_add_test(tcase, damage_costs_a_session);
     tcase_add_test(tcase, writers_may_be_killed);
 }
