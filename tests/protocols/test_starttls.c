@@ -68,6 +68,34 @@ START_TEST(smtp_clients_start_tls)
 }
 END_TEST
 
+/* Commands that may come before the capabilities do not end their being changed. */
+START_TEST(capabilities_may_be_asked_for_later)
+{
+    static const fb_test_step smtp[] = {
+        SMTP_BEGIN,
+        FB_TEST_SAY("STARTTLS\r\n"),
+        BEGINS(SMTP_READY),
+        FB_TEST_SAY("HELO me\r\nNOOP\r\nRSET\r\nEHLO me\r\n"),
+        SERVER,
+        FB_TEST_EXPECT("HELO me\r\n"),
+        FB_TEST_SAY("250 a\r\n"),
+        FB_TEST_EXPECT("NOOP\r\n"),
+        FB_TEST_SAY("250 ok\r\n"),
+        FB_TEST_EXPECT("RSET\r\n"),
+        FB_TEST_SAY("250 ok\r\n"),
+        FB_TEST_EXPECT("EHLO me\r\n"),
+        FB_TEST_SAY("250-a\r\n250-AUTH PLAIN\r\n250 STARTTLS\r\n"),
+        CLIENT,
+        FB_TEST_EXPECT("250 a\r\n250 ok\r\n250 ok\r\n250-a\r\n250 AUTH PLAIN\r\n"),
+        FB_TEST_SAY("QUIT\r\n"),
+        SERVER,
+        FB_TEST_EXPECT("QUIT\r\n"),
+    };
+
+    ck_assert_int_eq(converse(PASS "proxy_starttls smtp;", FB_TEST_SCRIPT(smtp)), 0);
+}
+END_TEST
+
 /* Plain commands behind STARTTLS reach neither the server nor us. */
 START_TEST(plain_commands_do_not_follow)
 {
@@ -283,9 +311,12 @@ START_TEST(servers_may_have_tls_too)
         FB_TEST_SAY("QUIT\r\n"),
         SERVER,
         FB_TEST_EXPECT("QUIT\r\n"),
+        FB_TEST_SAY("221 bye\r\n"),
         FB_TEST_SHUT(),
+        FB_TEST_EXPECT_CLOSED_WITHIN(1),
         CLIENT,
-        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_EXPECT("221 bye\r\n"),
+        FB_TEST_EXPECT_CLOSED_WITHIN(1),
     };
 
     ck_assert_int_eq(converse(PASS "proxy_starttls smtp; proxy_ssl on; proxy_ssl_verify on;"
@@ -392,6 +423,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, smtp_clients_start_tls);
+    tcase_add_test(tcase, capabilities_may_be_asked_for_later);
     tcase_add_test(tcase, plain_commands_do_not_follow);
     tcase_add_test(tcase, smtp_clients_may_go_on_without);
     tcase_add_test(tcase, clients_may_begin_with_tls);

@@ -27,13 +27,11 @@ static enum starttls_act read_pop3_command(
         starttls_add_text(out, "+OK begin TLS negotiation\r\n");
         return STARTTLS_BEGINS;
     }
-    if (state->secured)
-        return STARTTLS_PASSES;
     if (starttls_is_word(line, "QUIT")) {
         state->reply = STARTTLS_OTHER;
         return STARTTLS_FORWARDS;
     }
-    if (state->optional)
+    if (state->secured || state->optional)
         return STARTTLS_PASSES;
     return answer_pop3(out, "-ERR must issue a STLS command first\r\n");
 }

@@ -32,12 +32,10 @@ static enum starttls_act read_smtp_command(
         starttls_add_text(out, "220 2.0.0 ready to start TLS\r\n");
         return STARTTLS_BEGINS;
     }
-    if (state->secured)
-        return STARTTLS_PASSES;
     if (starttls_is_word(line, "HELO") || starttls_is_word(line, "NOOP") ||
         starttls_is_word(line, "RSET") || starttls_is_word(line, "QUIT"))
         return forward_smtp(state, STARTTLS_OTHER);
-    if (state->optional)
+    if (state->secured || state->optional)
         return STARTTLS_PASSES;
     return answer_smtp(out, "530 5.7.0 must issue a STARTTLS command first\r\n");
 }
