@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* proxy_starttls, in conversations of clients and servers with the proxy. */
+#include "kit/kit.h"
 #include "support/test.h"
+#include "upstream/peers.h"
 
 #include <forkbeard/test.h>
 #include <string.h>
@@ -8,7 +10,8 @@
 extern const fb_protocol fb_protocol_proxy;
 
 #define SERVER_AT "10.0.0.1:25"
-#define PASS "proxy_pass " SERVER_AT "; ssl_certificate m.crt; ssl_certificate_key m.key;"
+#define CERTIFICATE "ssl_certificate m.crt; ssl_certificate_key m.key;"
+#define PASS "proxy_pass " SERVER_AT "; " CERTIFICATE
 #define ACCEPT FB_TEST_SERVER(1, SERVER_AT)
 #define SERVER FB_TEST_PEER(1)
 #define CLIENT FB_TEST_PEER(0)
@@ -403,6 +406,33 @@ START_TEST(a_server_may_say_more_than_it_was_asked)
 }
 END_TEST
 
+/* A server whose connection has no memory for the dialogue was used. */
+START_TEST(memory_may_be_short)
+{
+    const fb_test_options options = { .size = sizeof(options),
+        .server = "proxy_pass group; " CERTIFICATE "proxy_starttls smtp;",
+        .stream = "upstream group { server " SERVER_AT "; server 10.0.0.2:25; }" };
+    fb_test *test = fb_test_start_with(&fb_protocol_proxy, &options);
+    fb_test_server *server = fb_test_serve(test, SERVER_AT, FB_TEST_ACCEPTS);
+    fb_test_peer *client, *peer;
+    const struct upstream *group = STAILQ_FIRST(test->workers[0].worker.stream.upstreams.list);
+
+    fb_test_refuse_memory(test, (uint64_t)_i, 1);
+    client = fb_test_connect(test);
+    fb_test_run(test);
+    peer = fb_test_accept(server);
+    if (peer != NULL && !fb_test_is_closed(peer)) {
+        fb_test_says(peer, "220 a\r\n");
+        ck_assert_uint_eq(fb_test_heard(client).n, 7);
+        fb_test_reset(client);
+        fb_test_run(test);
+    }
+    ck_assert(fb_test_is_closed(client) && (peer == NULL || fb_test_is_closed(peer)));
+    ck_assert_uint_eq(PEER_LOAD(group->peers->list[0]->state->sessions), peer != NULL);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 START_TEST(a_silent_client_times_out)
 {
     static const fb_test_step script[] = {
@@ -435,6 +465,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_server_may_speak_otherwise);
     tcase_add_test(tcase, a_server_may_close);
     tcase_add_test(tcase, a_server_may_say_more_than_it_was_asked);
+    tcase_add_loop_test(tcase, memory_may_be_short, 0, 12);
     tcase_add_test(tcase, a_silent_client_times_out);
 }
 

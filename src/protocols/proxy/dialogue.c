@@ -225,7 +225,7 @@ void proxy_dialogue_begin(fb_conn *client, fb_conn *server, const fb_pipe_option
     struct proxy_dialogue *dialogue = fb_temp_alloc(client, sizeof(*dialogue));
 
     assert(conf->starttls.dialect != NULL);
-    if (dialogue == NULL) {
+    if (dialogue == NULL || fb_become(server, &dialogue_server_ops, dialogue) == -1) {
         fail_dialogue(client, server, 500);
         return;
     }
@@ -240,8 +240,7 @@ void proxy_dialogue_begin(fb_conn *client, fb_conn *server, const fb_pipe_option
         .options = *options,
         .awaits = !conf->starttls.dialect->speaks_first,
     };
-    if (fb_become(client, &dialogue_client_ops, dialogue) == -1 ||
-        fb_become(server, &dialogue_server_ops, dialogue) == -1)
+    if (fb_become(client, &dialogue_client_ops, dialogue) == -1)
         return;
     fb_set_timeout(client, (uint64_t)conf->timeout);
     if (!dialogue->awaits && dialogue->state.secured)
