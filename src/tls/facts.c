@@ -7,19 +7,19 @@
 
 #define FACT_HEAD 3
 
-static bool is_fact_text(const uint8_t *text, size_t n)
+bool tls_facts_is_text(const uint8_t *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (text[i] < ' ' || text[i] == 0x7f)
             return false;
-    return n > 0;
+    return true;
 }
 
 size_t tls_facts_put(uint8_t *block, size_t n, enum tls_fact fact, const char *text, size_t text_n)
 {
     assert(fact < TLS_FACTS && n <= TLS_FACTS_MOST);
     if (text_n > TLS_FACTS_MOST - FACT_HEAD || n > TLS_FACTS_MOST - FACT_HEAD - text_n ||
-        !is_fact_text((const uint8_t *)text, text_n))
+        text_n == 0 || !tls_facts_is_text((const uint8_t *)text, text_n))
         return n;
     block[n] = (uint8_t)fact;
     block[n + 1] = (uint8_t)(text_n >> 8);
@@ -49,7 +49,7 @@ bool tls_facts_check(fb_bytes block)
     if (block.n > TLS_FACTS_MOST)
         return false;
     while ((fact = take_fact(&block, &text)) > last) {
-        if (fact >= TLS_FACTS || !is_fact_text(text.p, text.n))
+        if (fact >= TLS_FACTS || text.n == 0 || !tls_facts_is_text(text.p, text.n))
             return false;
         last = fact;
     }

@@ -43,6 +43,8 @@ enum tls_fact {
 /* Appends a text to a block of n bytes, with room for TLS_FACTS_MOST; the facts come in the order
  * of the enum. Returns the block's bytes, n where the text is left out. */
 size_t tls_facts_put(uint8_t *block, size_t n, enum tls_fact fact, const char *text, size_t text_n);
+/* Whether bytes are a text: no control character is among them. */
+bool tls_facts_is_text(const uint8_t *text, size_t n);
 /* Whether bytes are a block. */
 bool tls_facts_check(fb_bytes block);
 /* Finds a text in a block; n is 0: there is none. */

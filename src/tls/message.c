@@ -177,14 +177,6 @@ static size_t copy_failure(uint8_t *to, const char *text)
     return n;
 }
 
-static bool is_failure_text(const uint8_t *text, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (text[i] < ' ' || text[i] == 0x7f)
-            return false;
-    return n < TLS_TEXT;
-}
-
 size_t tls_message_write_part(
     uint32_t number, enum tls_step step, const struct tls_reply *reply, size_t from, uint8_t *p)
 {
@@ -272,7 +264,7 @@ int tls_message_read_part(struct tls_part *part, const uint8_t *p, size_t n)
         part->facts = (fb_bytes) { part->peer.p + wire.peer_n, wire.facts_n };
         return check_session(&part->session) && tls_facts_check(part->facts) ? 0 : -1;
     }
-    if (!is_failure_text(p, wire.text_n))
+    if (wire.text_n >= TLS_TEXT || !tls_facts_is_text(p, wire.text_n))
         return -1;
     part->severe = wire.severe == 1;
     memcpy(part->text, p, wire.text_n);
