@@ -294,7 +294,7 @@ int session_secure_begin(struct fb_conn *conn, const struct session_secure_optio
     struct session_secure *secure = create_secure(conn, options);
 
     assert(session_secure_is_possible(conn) && options->done != NULL && options->timeout > 0);
-    assert(conn->outgoing || conn->session_phase != SESSION_NEW);
+    assert(conn->session_phase != SESSION_NEW);
     if (secure == NULL)
         return -1;
     if (session_use_of(conn) != NULL)
@@ -303,8 +303,6 @@ int session_secure_begin(struct fb_conn *conn, const struct session_secure_optio
         idle_leave(conn);
     session_set_phase(conn, SESSION_SECURING);
     conn->ops = &secure->ops;
-    if (secure->opens && conn_own_output(conn))
-        swap_secure_output(conn, secure);
     begin_handshake(conn);
     return 0;
 }

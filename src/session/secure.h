@@ -78,10 +78,9 @@ static inline bool session_is_handshaking(const struct fb_conn *conn)
 
 /* Whether TLS can begin: an open connection with both halves, without TLS and without a pipe. */
 bool session_secure_is_possible(const struct fb_conn *conn);
-/* Begins TLS on such a connection; -1 without memory, and nothing has changed. `options` is copied.
- * Of a connection whose `opened` has not run, all output so far is kept for the layer. The end
- * without a handshake is `closed`, with FB_TLS_FAILED, with FB_TLS_TIMED_OUT, or as of any
- * connection. */
+/* Begins TLS on such a connection, whose `opened` has run; -1 without memory, and nothing has
+ * changed. `options` is copied. The end without a handshake is `closed`, with FB_TLS_FAILED, with
+ * FB_TLS_TIMED_OUT, or as of any connection. */
 int session_secure_begin(struct fb_conn *conn, const struct session_secure_options *options);
 /* Begins TLS on a new connection to a server when its connect is answered; -1 as above. All output
  * is kept for the layer. After a take-over of an idle connection with TLS there is no handshake,
