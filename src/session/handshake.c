@@ -4,6 +4,7 @@
 
 #include "net/conn_input.h"
 #include "net/conn_output.h"
+#include "session/end.h"
 #include "session/session.h"
 #include "tls/layer.h"
 
@@ -96,6 +97,29 @@ bool session_handshake_feed(
     conn_stop(conn);
     tls_link_feed(link, &handshake->pending, in);
     return true;
+}
+
+void session_handshake_eof(struct fb_conn *conn, fb_bytes rest)
+{
+    (void)rest;
+    conn_log(conn, session_level_of(conn), 0, "peer closed connection in SSL handshake");
+    if (!conn->outgoing)
+        session_end_note(conn, SESSION_END_TLS_FAILED);
+    conn_fail(conn, FB_PEER_GONE);
+}
+
+void session_handshake_expired(
+    struct fb_conn *conn, uint64_t since, uint64_t timeout, fb_reason reason)
+{
+    uint64_t passed = conn->net->loop.clock.mono_ms - since;
+
+    if (passed < timeout) { /* the time is longer than a deadline can be */
+        conn_deadline_set(conn, timeout - passed);
+        return;
+    }
+    conn_log(conn, session_level_of(conn), ETIMEDOUT,
+        conn->outgoing ? "upstream timed out" : "client timed out");
+    conn_fail(conn, reason);
 }
 
 void session_handshake_leave(struct session_handshake *handshake)

@@ -32,5 +32,11 @@ void session_handshake_init(struct session_handshake *handshake, struct fb_conn 
  * the handshake at first; false: no handshake can begin, and the log says so. */
 bool session_handshake_feed(
     struct session_handshake *handshake, const struct tls_start *start, fb_bytes in);
+/* What the owner's `eof` does: the peer has gone. */
+void session_handshake_eof(struct fb_conn *conn, fb_bytes rest);
+/* What the owner's `expired` does: ends the connection `timeout` ms after `since`, with the reason,
+ * and until then sets the next deadline. */
+void session_handshake_expired(
+    struct fb_conn *conn, uint64_t since, uint64_t timeout, fb_reason reason);
 /* Forgets the handshake, at any time. */
 void session_handshake_leave(struct session_handshake *handshake);

@@ -5,15 +5,12 @@
 
 #include "net/conn_input.h"
 #include "net/conn_output.h"
-#include "os/process.h"
 #include "session/end.h"
 #include "session/frame.h"
 #include "session/idle.h"
 #include "session/session.h"
 #include "session/timeouts.h"
 #include "session/use.h"
-
-#include <errno.h>
 
 /* ---- Output since the begin ---- */
 
@@ -176,31 +173,14 @@ static size_t secure_data(struct fb_conn *conn, fb_bytes in)
     return 0;
 }
 
-static void secure_eof(struct fb_conn *conn, fb_bytes rest)
-{
-    (void)rest;
-    conn_log(conn, session_level_of(conn), 0, "peer closed connection in SSL handshake");
-    if (!conn->outgoing)
-        session_end_note(conn, SESSION_END_TLS_FAILED);
-    conn_fail(conn, FB_PEER_GONE);
-}
-
 static void secure_expired(struct fb_conn *conn)
 {
     const struct session_secure *secure = session_secure_of(conn);
-    uint64_t passed = conn->net->loop.clock.mono_ms - secure->since;
 
-    if (secure->awaits) {
+    if (secure->awaits)
         stream_of(conn)->backends->connect_expired(conn);
-        return;
-    }
-    if (passed < secure->options.timeout) { /* longer than a deadline can be */
-        conn_deadline_set(conn, secure->options.timeout - passed);
-        return;
-    }
-    conn_log(conn, session_level_of(conn), ETIMEDOUT,
-        conn->outgoing ? "upstream timed out" : "client timed out");
-    conn_fail(conn, FB_TLS_TIMED_OUT);
+    else
+        session_handshake_expired(conn, secure->since, secure->options.timeout, FB_TLS_TIMED_OUT);
 }
 
 static bool keep_unsecured(struct fb_conn *conn)
@@ -280,7 +260,7 @@ static struct session_secure *create_secure(
     };
     secure->ops.opened = secure_opened;
     secure->ops.data = secure_data;
-    secure->ops.eof = secure_eof;
+    secure->ops.eof = session_handshake_eof;
     secure->ops.expired = secure_expired;
     secure->ops.closed = secure_closed;
     secure->ops.keepalive = keep_unsecured;

@@ -6,7 +6,6 @@
 
 #include "features/server_name/server_name.h"
 #include "net/conn_output.h"
-#include "os/process.h"
 #include "session/end.h"
 #include "session/handshake.h"
 #include "session/session.h"
@@ -16,7 +15,6 @@
 #include "tls/hello.h"
 #include "tls/record.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* conn->state in SESSION_TLS. */
@@ -185,27 +183,10 @@ static size_t handshake_data(struct fb_conn *conn, fb_bytes in)
     return 0;
 }
 
-static void handshake_eof(struct fb_conn *conn, fb_bytes rest)
-{
-    (void)rest;
-    conn_log(conn, LEVEL_INFO, 0, "peer closed connection in SSL handshake");
-    session_end_note(conn, SESSION_END_TLS_FAILED);
-    conn_fail(conn, FB_PEER_GONE);
-}
-
 static void handshake_expired(struct fb_conn *conn)
 {
-    uint64_t passed = conn->net->loop.clock.mono_ms - handshake_of(conn)->since;
-    uint64_t timeout = profile_of(conn)->handshake_timeout;
-    char reason[128];
-
-    if (passed < timeout) { /* the time is longer than a deadline can be */
-        conn_deadline_set(conn, timeout - passed);
-        return;
-    }
-    conn_log(conn, LEVEL_INFO, 0, "client timed out (%d: %s)", ETIMEDOUT,
-        os_error_text(ETIMEDOUT, reason, sizeof(reason)));
-    conn_fail(conn, FB_TIMED_OUT);
+    session_handshake_expired(
+        conn, handshake_of(conn)->since, profile_of(conn)->handshake_timeout, FB_TIMED_OUT);
 }
 
 /* ---- The end of the handshake ---- */
@@ -256,7 +237,7 @@ static void handshake_describe(
 
 static const struct conn_ops handshake_ops = {
     .data = handshake_data,
-    .eof = handshake_eof,
+    .eof = session_handshake_eof,
     .writable = session_ignore,
     .expired = handshake_expired,
     .closed = handshake_closed,
