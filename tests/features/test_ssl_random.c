@@ -3,9 +3,8 @@
  * engine, now and then without memory: all that is sent can be opened, and nothing is left. The
  * number of a failing test is its seed. */
 #include "features/handshakes.h"
-#include "features/preread/preread.h"
 #include "session/idle.h"
-#include "support/random.h"
+#include "session/random_ways.h"
 #include "tls/link_private.h"
 
 #include <errno.h>
@@ -13,28 +12,11 @@
 #define SEEDS 60
 #define ROUNDS 200
 
-static uint64_t state;
-
-static uint32_t any_below(uint32_t n)
-{
-    return random_below(&state, n);
-}
-
 static int open_somehow(fb_conn *conn, void *state_of)
 {
     if (any_below(8) == 0)
         fb_write(conn, sealing_pattern(), any_below(100000));
-    if (any_below(4) == 0)
-        fb_set_idle(conn, 1);
-    if (any_below(8) == 0)
-        fb_stop(conn);
-    if (any_below(8) == 0)
-        fb_set_timeout(conn, 1 + any_below(5000));
-    if (any_below(16) == 0)
-        fb_close(conn);
-    if (test.servers[0]->server.passes && any_below(4) != 0)
-        pass(conn, state_of);
-    return any_below(16) == 0;
+    return act_on_opened(conn, state_of);
 }
 
 static size_t take_some(fb_conn *conn, void *state_of, fb_bytes in)
@@ -52,26 +34,14 @@ static size_t take_some(fb_conn *conn, void *state_of, fb_bytes in)
 
 static void configure_server(unsigned i)
 {
-    struct server *server = &test.servers[i]->server;
-
     test.servers[i]->script.opened = open_somehow;
     test.servers[i]->script.data = take_some;
     tls_profiles[i].verify = any_below(8) == 0 ? TLS_VERIFY_ON : TLS_VERIFY_OFF;
     tls_profiles[i].reject = any_below(16) == 0;
-    if (any_below(2) == 0)
-        set_times(server, any_below(2) == 0);
-    if (any_below(3) == 0)
-        add_limit(i, 1 + any_below(CLIENTS));
+    configure_begin(i);
     if (test.servers[i]->binding.ssl)
         add_handshake(i);
-    if (any_below(3) == 0) {
-        struct preread_values *values = server_feature(server, FEATURE_PREREAD);
-
-        values->timeout = 1 + any_below(5000);
-        values->buffer_size = 1 + any_below(200);
-        add_before(i, PHASE_PREREAD, preread_begin, NULL);
-    }
-    server->settings.first_byte_timeout = any_below(2) * 3000;
+    configure_end(i);
 }
 
 static void trouble_somehow(void)

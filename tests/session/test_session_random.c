@@ -3,40 +3,21 @@
  * then without memory, perhaps during a drain: nothing of the sessions is left. The number of a
  * failing test is its seed. */
 #include "features/hello.h"
-#include "features/preread/preread.h"
 #include "session/idle.h"
-#include "session/ways.h"
-#include "support/random.h"
+#include "session/random_ways.h"
 
 #include <errno.h>
 
 #define SEEDS 40
 #define ROUNDS 60
 
-static uint64_t state;
-
-static uint32_t any_below(uint32_t n)
-{
-    return random_below(&state, n);
-}
-
 static int open_somehow(fb_conn *conn, void *state_of)
 {
     if (any_below(4) == 0)
         fb_write(conn, "banner", 6);
-    if (any_below(4) == 0)
-        fb_set_idle(conn, 1);
-    if (any_below(8) == 0)
-        fb_stop(conn);
-    if (any_below(8) == 0)
-        fb_set_timeout(conn, 1 + any_below(5000));
     if (any_below(8) == 0)
         fb_alloc(conn, 100);
-    if (any_below(16) == 0)
-        fb_close(conn);
-    if (test.servers[0]->server.passes && any_below(4) != 0)
-        pass(conn, state_of);
-    return any_below(16) == 0;
+    return act_on_opened(conn, state_of);
 }
 
 static size_t take_some(fb_conn *conn, void *state_of, fb_bytes in)
@@ -74,26 +55,15 @@ static void configure_somehow(void)
     if (any_below(2) == 0)
         test.second.binding.ops = &proxy_protocol_ops;
     for (unsigned i = 0; i < 2; i++) {
-        struct server *server = &test.servers[i]->server;
-        struct limit_values *limits = server_feature(server, FEATURE_LIMIT_CONN);
+        struct limit_values *limits = server_feature(&test.servers[i]->server, FEATURE_LIMIT_CONN);
 
         test.servers[i]->script.opened = open_somehow;
         test.servers[i]->script.data = take_some;
         test.servers[i]->script.closed = close_somehow;
-        if (any_below(2) == 0)
-            set_times(server, any_below(2) == 0);
-        if (any_below(2) == 0)
-            add_limit(i, 1 + any_below(CLIENTS));
+        configure_begin(i);
         if (any_below(8) == 0)
             add_before(i, PHASE_ACCESS, refuse, NULL);
-        if (any_below(3) == 0) {
-            struct preread_values *values = server_feature(server, FEATURE_PREREAD);
-
-            values->timeout = 1 + any_below(5000);
-            values->buffer_size = 1 + any_below(200);
-            add_before(i, PHASE_PREREAD, preread_begin, NULL);
-        }
-        server->settings.first_byte_timeout = any_below(2) * 3000;
+        configure_end(i);
         limits->dry_run = any_below(4) == 0;
     }
 }
