@@ -24,12 +24,15 @@ static struct tls_profile profile_list[1];
 static const struct tls_profiles profiles = {
     .list = profile_list, .n = 1, .files = file_list, .file_n = FILES
 };
+static const struct tls_profiles of_a_pair = {
+    .list = profile_list, .n = 1, .files = file_list, .file_n = FILES, .pair_n = 1
+};
 
-static struct play *start(unsigned workers)
+static struct play *start_with(unsigned workers, const struct tls_profiles *tls)
 {
     struct play *play = play_create(1);
 
-    play->tls = &profiles;
+    play->tls = tls;
     for (unsigned i = 0; i < FILES; i++) {
         static const char *const names[] = { "a.crt", "live.crt", "missing", "fifo" };
 
@@ -45,6 +48,11 @@ static struct play *start(unsigned workers)
     play_configure(play, workers, "", "");
     case_serve(play);
     return play;
+}
+
+static struct play *start(unsigned workers)
+{
+    return start_with(workers, &profiles);
 }
 
 /* Whether a byte from each of two ends comes to the other. */
@@ -317,6 +325,32 @@ START_TEST(a_second_request_before_the_reply_kills)
 }
 END_TEST
 
+/* A keeper that dies, or has nothing to say, costs no later report. */
+START_TEST(a_report_may_not_come)
+{
+    struct play *play = start_with(1, &of_a_pair);
+
+    for (unsigned i = 0; i < 4; i++) {
+        struct play_client *client = case_command(play, "certificates"),
+                           *other = case_command(play, "certificates");
+        struct play_worker *keeper = play_worker_find(play, 1);
+
+        case_expect_waiting(client);
+        ck_assert_uint_eq(keeper->received[MESSAGE_REPORT_WANTED], 1 + i % 2);
+        if (i % 2 == 0)
+            play_worker_send(keeper, MESSAGE_REPORT, 0);
+        else
+            play_worker_crash(keeper, SIGKILL);
+        play_pass(play, 1000);
+        case_expect_failure(client, "the keeper process has given no report");
+        case_expect_failure(other, "the keeper process has given no report");
+        play_client_close(play, client);
+        play_client_close(play, other);
+    }
+    play_destroy(play);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, each_worker_has_a_keeper);
@@ -331,6 +365,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, any_number_of_files_is_no_flood);
     tcase_add_loop_test(tcase, a_broken_rule_kills, 0, RULE_CASES);
     tcase_add_test(tcase, a_second_request_before_the_reply_kills);
+    tcase_add_test(tcase, a_report_may_not_come);
 }
 
 TEST_MAIN("keepers", add_tests)
