@@ -23,6 +23,10 @@ static void read_request(const uint8_t *p, size_t n)
     require(
         request.start.name.n <= TLS_NAME_MOST && (request.in.n == 0 || request.start.name.n == 0),
         "a name has a limit, and no bytes of a peer behind it");
+    require(
+        request.start.paths.n == 0 || (request.start.paths.n <= TLS_PATHS_MOST &&
+                                          request.start.paths.p[request.start.paths.n - 1] == '\0'),
+        "paths have a limit, and an end");
     require(tls_message_write_request(&request, again) == n && memcmp(again, p, n) == 0,
         "a request has one form");
 }
@@ -40,6 +44,7 @@ static void compare_part(const struct tls_part *part, size_t n)
         .peer_n = part->peer.n,
         .facts = (uint8_t *)part->facts.p,
         .facts_n = part->facts.n,
+        .severe = part->severe,
     };
     struct tls_part other;
 
@@ -55,7 +60,7 @@ static void compare_part(const struct tls_part *part, size_t n)
     require(memcmp(&other.session.in, &part->session.in, offsetof(struct tls_keys, iv)) == 0,
         "keys stay");
     require(other.facts.n == part->facts.n && tls_facts_check(other.facts), "facts stay");
-    require(strcmp(other.text, part->text) == 0, "a text stays");
+    require(strcmp(other.text, part->text) == 0 && other.severe == part->severe, "a text stays");
 }
 
 /* Reads a keeper's message. */
