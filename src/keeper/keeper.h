@@ -2,8 +2,9 @@
 /* A keeper: the process that shakes hands for one worker, where the keys of certificates are.
  *
  * Responsible for its life from the fork to the exit code, for the channel to the master, and for
- * the link to the worker. Never has a descriptor of a peer or a path to open. What the worker says
- * is input, and a breach of the rules ends the link; the master says the truth. */
+ * the link to the worker. Never has a descriptor of a peer, or a path to open but beneath
+ * directories of the configuration (keeper/named_file.h). What the worker says is input, and a
+ * breach of the rules ends the link; the master says the truth. */
 #pragma once
 
 #include "channel/channel.h"

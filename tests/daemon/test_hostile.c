@@ -33,6 +33,8 @@
  *     reopening, to clear flags                 base/test_log_file, daemon/test_log_readers
  *     to connect, to make code, to reach        sandbox/test_sandbox, daemon/test_sandbox
  *     siblings
+ *     to have files opened by a keeper          keeper/test_named_file,
+ *                                               keeper/test_keeper_process
  *     to fork in a callback                     daemon/test_deaths fork_makes_no_second_worker
  *     anything at all                           daemon/test_hostile random_writes
  *

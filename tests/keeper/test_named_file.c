@@ -80,6 +80,10 @@ START_TEST(others_are_refused)
         ck_assert_int_eq(named_file_open(directory, rows[i].name, path, reason), -1);
         ck_assert_msg(strstr(reason, rows[i].reason) != NULL, "%s: %s", rows[i].name, reason);
     }
+    ck_assert_int_eq(named_file_open(directory, "data:secret", path, reason), -1);
+    ck_assert_str_eq(path, "data:");
+    ck_assert_str_eq(
+        reason, "certificates and keys in variables are not supported, only their paths");
     ck_assert_int_eq(named_file_open("/usr/lib", "/usr/library/x", path, reason), -1);
     ck_assert_ptr_nonnull(strstr(reason, "outside"));
 }

@@ -95,6 +95,13 @@ START_TEST(paths_have_variables)
     ck_assert_uint_eq(loading.cycle->tls.directory_n, 3);
     ck_assert_str_eq(profile->named.asked->name, "ssl_server_name");
     ck_assert_ptr_null(profile->named.cache);
+    accept_text(&loading,
+        BEGIN
+        "server { listen 1 ssl; ssl_certificate /$pid.pem; ssl_certificate_key /$pid.pem; } }",
+        "warning: \"/$pid.pem\" begins with no directory but \"/\", so keeper processes may read "
+        "all files "
+        "of "
+        "their user in /main:1:60\n");
     refuse_text(&loading,
         BEGIN "server { listen 1 ssl; ssl_certificate $none.crt; "
               "ssl_certificate_key a.key; } }",
