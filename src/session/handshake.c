@@ -56,7 +56,7 @@ static void handshake_replied(
         } else {
             conn_log(
                 conn, reply->severe ? LEVEL_ERROR : session_level_of(conn), 0, "%s", reply->text);
-            if (reply->local)
+            if (reply->local || reply->severe)
                 session_failed(conn, EAGAIN);
             handshake->failed(handshake);
         }

@@ -20,6 +20,7 @@ struct told {
     fb_conn *conn;
     unsigned openings, closings;
     fb_reason reason;
+    int error;
     char heard[64];
 };
 
@@ -54,7 +55,7 @@ static inline void note_closed(fb_conn *conn, void *state, fb_reason reason)
 {
     struct told *told = state;
 
-    (void)conn;
+    told->error = fb_error_of(conn);
     told->conn = NULL;
     told->closings++;
     told->reason = reason;

@@ -124,6 +124,23 @@ START_TEST(replies_may_come_late)
 }
 END_TEST
 
+/* Variables of a client choose files: no client may bring a server into disrepute. */
+START_TEST(no_server_is_to_blame_for_a_file)
+{
+    struct tls_reply reply = { .severe = _i == 1, .text = "cannot load it" };
+    struct told told;
+
+    start(TLS_LINK_HELD);
+    ask(&told, with());
+    fixture_run(test.fixture);
+    tls_reply_held_by(TLS_FAILED, &reply);
+    fixture_run(test.fixture);
+    expect_failure(&told, FB_TLS_FAILED, "cannot load it" UPSTREAM);
+    ck_assert_int_eq(told.error, _i == 1 ? EAGAIN : 0);
+    finish();
+}
+END_TEST
+
 /* ---- The server's certificate ---- */
 
 static void fail_by_name(const char *name, const char *line)
@@ -319,6 +336,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
+    tcase_add_loop_test(tcase, no_server_is_to_blame_for_a_file, 0, 2);
     tcase_add_test(tcase, the_handshake_comes_before_opened);
     tcase_add_loop_test(tcase, the_server_s_bytes_may_come_in_pieces, 0, 20);
     tcase_add_loop_test(tcase, a_connection_may_be_closed_early, 0, 2);
