@@ -38,6 +38,11 @@ static void configure_server(unsigned i)
     test.servers[i]->script.data = take_some;
     tls_profiles[i].verify = any_below(8) == 0 ? TLS_VERIFY_ON : TLS_VERIFY_OFF;
     tls_profiles[i].reject = any_below(16) == 0;
+    if (any_below(6) == 0) { /* of all clients */
+        tls_profiles[0].alpn = (const uint8_t *)SSL_CHALLENGE_ALPN;
+        tls_profiles[0].alpn_n = sizeof(SSL_CHALLENGE_ALPN) - 1;
+        test.servers[i]->server.challenges = &tls_profiles[0];
+    }
     configure_begin(i);
     if (test.servers[i]->binding.ssl)
         add_handshake(i);
