@@ -49,7 +49,8 @@ static void hold_request(struct tls_link *link, const struct tls_request *reques
     ck_assert_ptr_nonnull(copy);
     copy->request = *request;
     copy->request.in.p = copy->bytes;
-    memcpy(copy->bytes, request->in.p, request->in.n);
+    if (request->in.n > 0)
+        memcpy(copy->bytes, request->in.p, request->in.n);
     copy->request.start.paths.p = copy->paths;
     if (paths.n > 0)
         memcpy(copy->paths, paths.p, paths.n);
