@@ -14,8 +14,12 @@
 #include <fcntl.h>
 #include <openssl/ssl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,26 +68,60 @@ static void finish(struct daemon *daemon)
 #define KEEPER "keeper process"
 #define WORKER "worker process"
 
+/* A process of clients, of which each shakes hands when the last has ended. */
+struct storm {
+    pid_t pid;
+    atomic_uint *done; /* handshakes so far, in shared memory */
+};
+
+static void start_storm(struct storm *storm, in_port_t port)
+{
+    storm->done =
+        mmap(NULL, sizeof(*storm->done), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(storm->done, MAP_FAILED);
+    storm->pid = fork();
+    ck_assert_int_ne(storm->pid, -1);
+    while (storm->pid == 0) {
+        struct tls_client client;
+
+        if (tls_client_begin(&client, port))
+            atomic_fetch_add(storm->done, 1);
+        tls_client_end(&client);
+    }
+}
+
+static void stop_storm(struct storm *storm)
+{
+    ck_assert_int_eq(kill(storm->pid, SIGKILL), 0);
+    ck_assert_int_eq(proc_wait(storm->pid), 128 + SIGKILL);
+    munmap(storm->done, sizeof(*storm->done));
+}
+
+/* Handshakes of a storm between the deaths of two keepers. */
+#define HANDSHAKES_A_DEATH 10
+
 START_TEST(keepers_may_die_under_sessions)
 {
     struct daemon *daemon = start("");
     struct tls_client clients[8];
+    struct storm storm;
     pid_t list[PROCESSES];
 
     daemon_expects(daemon, "exited on signal 9");
+    start_storm(&storm, daemon->ports[0]);
     for (unsigned i = 0; i < 8; i++)
         ck_assert(tls_client_begin(&clients[i], daemon->ports[0]));
     for (unsigned i = 0, n = test_trials(100); i < n; i++) {
-        int half = client_open(daemon->ports[0]); /* a handshake under way */
+        unsigned done = atomic_load(storm.done);
 
-        client_send(half, "\x16\x03\x01");
         WAIT_FOR(proc_titled(daemon->pid, KEEPER, list, PROCESSES) == 2);
+        WAIT_FOR(atomic_load(storm.done) >= done + HANDSHAKES_A_DEATH);
         ck_assert_int_eq(kill(list[i % 2], SIGKILL), 0);
         for (unsigned j = 0; j < 8; j++)
             tls_client_echo(&clients[j], "an open session loses nothing");
         WAIT_FOR(is_served(daemon->ports[0]));
-        close(half);
     }
+    stop_storm(&storm);
     for (unsigned i = 0; i < 8; i++) {
         tls_client_echo(&clients[i], "nor later");
         tls_client_end(&clients[i]);
@@ -106,6 +144,72 @@ START_TEST(a_replaced_worker_has_its_keeper)
         WAIT_FOR(is_served(daemon->ports[0]));
         ck_assert_uint_eq(proc_titled(daemon->pid, KEEPER, list, PROCESSES), 2);
     }
+    finish(daemon);
+}
+END_TEST
+
+/* Sends the ClientHello of a client of libssl. */
+static void send_hello(int fd)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL *ssl = SSL_new(context);
+    BIO *out = BIO_new(BIO_s_mem());
+    char *hello;
+    long n;
+
+    SSL_set_bio(ssl, BIO_new(BIO_s_mem()), out);
+    ck_assert_int_eq(SSL_connect(ssl), -1);
+    n = BIO_get_mem_data(out, &hello);
+    ck_assert_int_eq(send(fd, hello, (size_t)n, 0), n);
+    SSL_free(ssl);
+    SSL_CTX_free(context);
+}
+
+/* Connects to a worker beside the given worker. */
+static int open_elsewhere(const struct daemon *daemon, pid_t worker)
+{
+    for (int64_t until = deadline_ms(); now_ms() < until;) {
+        int fd = client_open(daemon->ports[0]);
+
+        if (proc_server_of(daemon->pid, fd) != worker)
+            return fd;
+        close(fd);
+    }
+    ck_abort_msg("the other worker accepts no client");
+    return -1;
+}
+
+START_TEST(a_flood_holds_up_its_own_worker_alone)
+{
+    struct daemon *daemon;
+    struct tls_client client;
+    unsigned long flooded;
+    pid_t worker;
+    int flooder;
+
+    signal(SIGPIPE, SIG_IGN);
+    make_certificate("flood.example");
+    daemon = daemon_start_new(2,
+        "worker_processes 2; load_module " MODULES_PATH "/flooder.so; "
+        "events { worker_connections 100; } stream { "
+        "ssl_certificate %s/cert.pem; ssl_certificate_key %s/cert.key; "
+        "server { listen 127.0.0.1:$0 ssl; echo; } server { listen 127.0.0.1:$1; flooder; } }",
+        directory, directory);
+    flooder = client_open(daemon->ports[1]);
+    send_hello(flooder);
+    worker = proc_server_of(daemon->pid, flooder);
+    client_send(flooder, "n");
+    flooded = strtoul(client_read_line(flooder), NULL, 10);
+    for (unsigned i = 0; i < 20; i++) {
+        ck_assert(tls_client_begin_on(&client, open_elsewhere(daemon, worker)));
+        tls_client_echo(&client, "beside a flood");
+        tls_client_end(&client);
+    }
+    client_send(flooder, "n");
+    ck_assert_uint_gt(strtoul(client_read_line(flooder), NULL, 10), flooded);
+    ck_assert_int_eq(proc_server_of(daemon->pid, flooder), worker);
+    close(flooder);
+    ck_assert(is_served(daemon->ports[0]));
     finish(daemon);
 }
 END_TEST
@@ -286,6 +390,7 @@ static void add_tests(TCase *tcase)
     directory_add(tcase);
     tcase_add_test(tcase, keepers_may_die_under_sessions);
     tcase_add_test(tcase, a_replaced_worker_has_its_keeper);
+    tcase_add_test(tcase, a_flood_holds_up_its_own_worker_alone);
     tcase_add_test(tcase, no_worker_has_a_key);
     tcase_add_test(tcase, a_reload_and_an_upgrade_take_new_files);
     tcase_add_test(tcase, a_missing_file_fails_the_reload);

@@ -22,9 +22,14 @@ void tls_client_make_files(struct daemon *daemon)
 
 bool tls_client_begin(struct tls_client *client, in_port_t port)
 {
+    return tls_client_begin_on(client, client_open(port));
+}
+
+bool tls_client_begin_on(struct tls_client *client, int fd)
+{
     const struct timeval patience = { .tv_sec = TEST_PATIENCE_MS / 1000 };
 
-    *client = (struct tls_client) { .fd = client_open(port) };
+    *client = (struct tls_client) { .fd = fd };
     ck_assert_int_eq(
         setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
     client->context = SSL_CTX_new(TLS_client_method());

@@ -27,6 +27,8 @@ struct tls_client {
 void tls_client_make_files(struct daemon *daemon);
 /* Connects, and shakes hands; false: the handshake has failed. */
 bool tls_client_begin(struct tls_client *client, in_port_t port);
+/* Shakes hands on a connection, which is the session's from now on. */
+bool tls_client_begin_on(struct tls_client *client, int fd);
 /* Sends a text, and expects it back. */
 void tls_client_echo(const struct tls_client *client, const char *text);
 /* Ends a session, if there is one. */

@@ -14,6 +14,12 @@ bool tls_client_begin(struct tls_client *client, in_port_t port)
     return true;
 }
 
+bool tls_client_begin_on(struct tls_client *client, int fd)
+{
+    *client = (struct tls_client) { .fd = fd };
+    return true;
+}
+
 void tls_client_echo(const struct tls_client *client, const char *text)
 {
     (void)client;
