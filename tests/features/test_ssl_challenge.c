@@ -26,7 +26,7 @@ static void begin_challenges(enum tls_link_kind kind)
     test.servers[0]->server.challenges = &tls_profiles[1];
 }
 
-/* Makes a client that offers protocols other than the server's. */
+/* Makes a client with a list of protocols. */
 static struct tls_client *connect_with(struct alpn alpn)
 {
     struct alpn own = { (const char *)tls_profiles[0].alpn, tls_profiles[0].alpn_n };

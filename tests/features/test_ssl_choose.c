@@ -108,7 +108,7 @@ START_TEST(other_names_are_the_first_server_s)
 }
 END_TEST
 
-/* `_i` is the rejecting server; the other one goes on. */
+/* `_i` is the rejecting server; the other server shakes hands. */
 START_TEST(the_chosen_server_may_reject)
 {
     struct hello hello = hello_of(BYTES(HELLO_NAME));

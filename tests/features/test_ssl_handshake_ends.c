@@ -172,7 +172,7 @@ static void leave(struct tls_client *client, enum leaving how)
     fixture_pass(test.fixture, 500); /* a look at connections that are not read */
 }
 
-/* At each of the client's bytes, also with a reply that is awaited. */
+/* At each byte of the client, also with an awaited reply. */
 START_TEST(a_client_may_go)
 {
     bool in_second = false;

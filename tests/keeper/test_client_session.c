@@ -209,7 +209,7 @@ START_TEST(a_failed_handshake_costs_no_newer_session)
         ck_assert(!resumes(&one, "ec.example", SERVER, &session));
     call_begin(&call, &one, server, &start);
     ck_assert(resumes(&other, "ec.example", SERVER, &session) == (_i / 2 == 0));
-    if (_i == 0) { /* with TLS 1.2 a server gives no other session to a client that resumes one */
+    if (_i == 0) { /* with TLS 1.2 a server gives no new session to a client that resumes */
         memset(memory + 4096, 0, sizeof(memory) - 4096);
         ck_assert(!resumes(&other, "ec.example", SERVER, &session));
     }

@@ -256,7 +256,7 @@ START_TEST(it_can_do_little_else)
 }
 END_TEST
 
-/* What variables name, and nothing that could be changed. */
+/* Opens files that variables name, for reading alone. */
 START_TEST(it_reads_beneath_directories)
 {
     static const struct attempt_case cases[] = {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Names of a certificate and its key, with the NUL behind each. */
+/* Names of a certificate and of a key, with the NULs behind them. */
 #define NAMES(certificate, key) certificate "\0" key
 
 static const char *directories[] = { directory, directory, directory, directory };
@@ -73,7 +73,7 @@ START_TEST(pairs_of_two_kinds_of_keys)
     struct talk_server server;
     SSL_CTX *client = talk_client(TLS1_2_VERSION, TLS1_2_VERSION);
 
-    /* by names both, and one by name beside one of the configuration */
+    /* two pairs by names, then a pair by names beside a pair of the configuration */
     open_named_server(&server, _i == 0 ? 2 : 1);
     if (_i == 1)
         talk_pair(&server, "ec.pem", "ec.key");
@@ -230,7 +230,7 @@ static void close_cache(void)
     talk_close(&host);
 }
 
-/* Returns the key of the pair, which tells its reading from another; NULL: there is none. */
+/* Returns the key of the pair, another object after each reading; NULL: the pair cannot be had. */
 static const EVP_PKEY *found_at(uint64_t now, const char *names)
 {
     const struct pair *pair = named_pairs_find(&pairs, &host.profile, 0, names, now, why);
@@ -278,7 +278,7 @@ START_TEST(a_cache_has_limits)
         ck_assert_ptr_nonnull(found_at(5000 + i, names[i]));
     ck_assert_uint_eq(pairs.caches[0].n, 2); /* the first has gone */
     ck_assert_ptr_nonnull(found_at(6001, names[2]));
-    ck_assert_uint_eq(pairs.caches[0].n, 2); /* a second after its use the other is inactive */
+    ck_assert_uint_eq(pairs.caches[0].n, 2); /* the older pair is inactive a second after its use */
     ck_assert_ptr_nonnull(found_at(6002, names[2]));
     ck_assert_uint_eq(pairs.caches[0].n, 1);
     ck_assert_ptr_nonnull(found_at(7003, names[0]));

@@ -24,7 +24,7 @@ START_TEST(the_cache_keeps_the_latest)
         ck_assert_int_eq(cached != NULL, i > 6);
         ck_assert(cached == NULL || cached->version == i);
     }
-    /* another pair of the number, or a part of its key, is not the same */
+    /* a pair of the same number, or a part of the key, is not found */
     ck_assert_ptr_null(pair_cache_find(&cache, &(struct tls_pair) { 8, 9, 8 }, 12));
     ck_assert_ptr_null(pair_cache_find(&cache, &(struct tls_pair) { 8, 8, 8 }, 8));
     cached = pair_cache_put(&cache, &(struct tls_pair) { 8, 8, 8 }, 12, 99, &pair);

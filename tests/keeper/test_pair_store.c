@@ -273,7 +273,7 @@ START_TEST(a_descriptor_is_shared)
 }
 END_TEST
 
-/* A name of which the first bytes, by which it is looked for, collide. */
+/* Two names whose first bytes, the key of the search, collide. */
 static const uint8_t *name_of(unsigned i)
 {
     static uint8_t name[PAIR_NAME];

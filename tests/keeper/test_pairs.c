@@ -103,7 +103,7 @@ static bool begin(struct talk *talk, struct talk_server *server)
     return talk->step == TLS_LATER;
 }
 
-/* Goes on with a handshake that waits; whether it still does. */
+/* Goes on with a waiting handshake; whether the wait goes on. */
 static bool go_on(struct talk *talk)
 {
     ck_assert_int_eq(talk->step, TLS_LATER);

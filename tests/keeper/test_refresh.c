@@ -11,7 +11,7 @@
 
 #define DAY 86400
 
-/* Certificates of the same name, of which each test has the first in "it.pem" and "it.key". */
+/* Certificates of a common name; at first "it.pem" and "it.key" have the first of them. */
 static struct identity first, second;
 
 static void write_pair(const struct identity *identity)
@@ -104,7 +104,7 @@ START_TEST(a_new_pair_is_served)
     one_swap(refresh(&server));
     ck_assert(serves(&server, &second));
     ck_assert_str_eq(refresh(&server), "");
-    /* other files with the same bytes are no change */
+    /* new files with equal bytes are no change */
     certificates_write("other.pem", second.certificate, NULL);
     move_to("other.pem", "it.pem");
     ck_assert_str_eq(refresh(&server), "");

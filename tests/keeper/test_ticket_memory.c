@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory of the keys of tickets: shared by all that map it, of one size, and of one layout. */
+/* The memory of the keys of tickets: shared by all keepers, of one size, and of one layout. */
 #include "keeper/ticket_memory.h"
 #include "support/test.h"
 #include "tls/engine.h"

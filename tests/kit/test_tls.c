@@ -67,7 +67,7 @@ START_TEST(a_listener_begins_with_tls)
 }
 END_TEST
 
-/* Commands behind the one that begins are no handshake, and never carried out. */
+/* Commands behind STARTTLS are no handshake, and never carried out. */
 START_TEST(plain_commands_do_not_follow)
 {
     static const char alert[] = "\x15\x03\x03\x00\x02\x02";
@@ -254,7 +254,7 @@ START_TEST(a_server_may_lack_tls)
 }
 END_TEST
 
-/* Several workers, one of which dies within a handshake. */
+/* A worker of several dies within a handshake. */
 START_TEST(workers_have_keepers)
 {
     static const fb_test_step script[] = {

@@ -55,7 +55,7 @@ static struct play *start(unsigned workers)
     return start_with(workers, &profiles);
 }
 
-/* Whether a byte from each of two ends comes to the other. */
+/* Whether two ends are connected, by a byte in each direction. */
 static bool is_connected(int a, int b)
 {
     char byte;

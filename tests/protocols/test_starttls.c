@@ -71,7 +71,7 @@ START_TEST(smtp_clients_start_tls)
 }
 END_TEST
 
-/* Commands that may come before the capabilities do not end their being changed. */
+/* Harmless commands before the capabilities do not end the dialogue. */
 START_TEST(capabilities_may_be_asked_for_later)
 {
     static const fb_test_step smtp[] = {
@@ -362,7 +362,7 @@ START_TEST(a_server_may_close)
 }
 END_TEST
 
-/* A server that says something unasked after its capabilities is a server of the protocol still. */
+/* A server with unasked words behind its capabilities is a server of the protocol still. */
 START_TEST(a_server_may_say_more_than_it_was_asked)
 {
     static const fb_test_step smtp[] = {

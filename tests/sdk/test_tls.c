@@ -119,7 +119,7 @@ START_TEST(a_pipe_is_none_within_a_handshake)
 }
 END_TEST
 
-/* Facts are for protocols that have asked for them. */
+/* Facts are for protocols with FB_KEEPS_TLS. */
 START_TEST(facts_are_not_kept_unasked)
 {
     fb_tls tls = { .size = sizeof(tls), .version = 7 };

@@ -50,7 +50,7 @@ static void check_file_is(uint32_t index, const char *name, const char *at)
     ck_assert_str_eq(strrchr(profiles->files[index].at, '/'), at);
 }
 
-/* The directory of a path is the one with which its value begins; the rest is a session's. */
+/* The value of a path begins with the directory; the rest is the session's. */
 static void check_named(const struct tls_profile *profile, unsigned i, const char *beneath,
     const char *variable, const char *end)
 {
@@ -436,7 +436,7 @@ START_TEST(what_belongs_together)
         "/main:2:1\n");
     accept_text(&loading, SERVER("ssl_certificate_key b.key;"),
         "warning: \"ssl_certificate_key\" without a certificate, ignored in /main:2:21\n");
-    /* a mistake that merely follows from another is not told */
+    /* a mistake by reason of an earlier mistake is not told */
     refuse_text(&loading, BEGIN "server { listen 1 ssl; ssl_certificate \"\"; } }",
         "invalid value \"\" in \"ssl_certificate\" directive: " PATH " in /main:1:60\n");
 }

@@ -79,7 +79,7 @@ static inline void let_room(struct sim_socket *socket)
     }
 }
 
-/* Does something on our side; false: the peer is to do something. */
+/* Does something on our side; false: the turn is the peer's. */
 static inline bool act_on_owner(struct fixture *fixture, struct owner *owner)
 {
     switch (any_below(12)) {

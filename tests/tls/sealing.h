@@ -74,7 +74,7 @@ bool sealing_sent_pattern(struct sealing *peer, size_t n);
 #define SEALING_PATTERN ((size_t)1024 * 1024)
 const uint8_t *sealing_pattern(void);
 
-/* A connection with TLS, its peer, and what its owner was given. The test of a fixture. */
+/* A connection with TLS, its peer, and the bytes given to the owner. The test of a fixture. */
 struct sealed {
     struct fixture *fixture;
     struct owner *owner;
@@ -86,7 +86,7 @@ struct sealed {
 void sealed_open(struct sealed *sealed, enum fixture_events events);
 /* Frees all of a connection that has ended, or is aborted. */
 void sealed_close(struct sealed *sealed);
-/* `data` of the owner: adds to what it was given. */
+/* `data` of the owner: adds to the bytes so far. */
 size_t sealed_collect(struct owner *owner, fb_bytes in);
 /* Whether the owner was given the first n bytes of the pattern. */
 bool sealed_got_pattern(const struct sealed *sealed, size_t n);

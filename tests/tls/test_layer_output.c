@@ -65,7 +65,7 @@ START_TEST(records_are_as_short_as_the_peer_wants)
 }
 END_TEST
 
-/* The rest of the handshake, of which TLS knows no more than that it goes first. */
+/* The rest of the handshake, which goes first. */
 START_TEST(the_rest_of_the_handshake_leaves_first)
 {
     static const uint8_t rest[] = "flight";

@@ -72,7 +72,7 @@ static void say_some(struct peer *peer)
         sealing_say_pieces(&peer->sealing, piece);
 }
 
-/* Ends what a peer says, in one of the ways. */
+/* Ends the output of a peer, in a random way. */
 static void say_end(struct peer *peer)
 {
     switch (any_below(4)) {
@@ -214,7 +214,7 @@ static struct conn_pipe_options any_options(void)
     return options;
 }
 
-/* Lets all that waits go on; the rates take their time. */
+/* Lets all waiting connections go on; rates take time. */
 static void finish_pipe(struct fixture *fixture, struct peer peers[2], bool whole)
 {
     for (int i = 0; i < 2; i++) {

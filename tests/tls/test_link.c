@@ -155,7 +155,7 @@ static uint32_t begin_two(void)
     return request.number;
 }
 
-/* The handshake that the keeper knew has failed; others have it from the next keeper. */
+/* The handshake of the dead keeper has failed; later handshakes are the next keeper's. */
 static void expect_failed(const char *text)
 {
     ck_assert_uint_eq(users[0].replies, 1);

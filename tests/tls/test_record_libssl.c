@@ -128,7 +128,7 @@ static void send_data(void)
     test_require(got == n && memcmp(session.opened, session.plain, n) == 0);
 }
 
-/* Either end goes over to new keys, and wants the other one to. */
+/* Either end goes over to new keys, and asks the peer for new keys. */
 static void update_keys(void)
 {
     bool wants = random_below(&session.random, 2) == 0;
