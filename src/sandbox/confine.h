@@ -20,7 +20,7 @@ const char *sandbox_seccomp_lacks(int *error);
 /* Writes the filter to the descriptor, in a process that ends then; -1 with errno. */
 int sandbox_seccomp_build(const struct cycle *cycle, int fd);
 /* Time in which a filter is made; a few ms are usual. Signals wait for its end. */
-#define SANDBOX_FILTER_MS 1000
+#define SANDBOX_FILTER_MS 5000
 
 /* Makes and keeps the configuration's filter (filter.c). -1 with errno, ETIMEDOUT at the limit. */
 int sandbox_filter_prepare(struct cycle *cycle);
