@@ -88,8 +88,7 @@ struct server {
     struct phase_handler *before;  /* run until a handler ends the session; NULL: none */
     struct phase_handler *after;   /* those of PHASE_LOG */
     const struct tls_profile *tls; /* for bindings with `ssl`; NULL: no certificate is defined */
-    const struct tls_profile
-        *challenges;               /* for clients that test a name; NULL: as for all others */
+    const struct tls_profile *challenges; /* for challenges of ACME; NULL: `tls` */
     const struct log_route *route; /* route of the server's log lines; NULL: the default route */
     bool passes;                   /* the protocol may pass clients to other servers */
     /* goes on with a client held up by the PROXY header or the phases; NULL: session_serve() */
