@@ -194,6 +194,7 @@ int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_byte
 {
     struct layer *layer = &conn->net->layers->slots[conn_slot(conn) - 1];
     const struct tls_suite *suite = tls_suite_find(session->suite);
+    struct event *reading = &conn->source.events[EVENT_READ];
 
     assert(!conn->source.layered && conn->source.io == layer_lower(conn));
     assert(suite != NULL && suite->version == session->version);
@@ -215,8 +216,9 @@ int layer_begin(struct fb_conn *conn, const struct tls_session *session, fb_byte
     layer->awaits = conn->net->layers->link != NULL ? session->awaits_tickets : 0;
     layer->unread = conn->in;
     conn->in = NULL;
-    layer->more = true; /* an event for what lies here, or behind the handshake, has passed */
-    conn->source.events[EVENT_READ].ready = true;
+    if (layer->unread != NULL)
+        reading->ready = true; /* an event for what lies here has passed */
+    layer->more = reading->ready;
     conn->source.io = &layer_ops;
     conn->source.partial = layer->unread != NULL;
     conn->redeliver = 0;

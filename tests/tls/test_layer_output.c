@@ -117,6 +117,7 @@ START_TEST(tickets_may_wait_and_nothing_else)
     sim_set_room(socket, 3);
     ck_assert_int_eq(
         layer_begin(sealed.owner->conn, &session, (fb_bytes) { tickets, sizeof(tickets) }), 0);
+    fixture_settle(sealed.fixture);
     fixture_run(sealed.fixture);
     ck_assert_uint_eq(socket->sent_n, 3);
     sealed_let_all_leave(&sealed);
