@@ -352,7 +352,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_name_chooses_the_server, 0, 3);
     tcase_add_loop_test(tcase, other_bytes_choose_the_default_server, 0, 2);
     tcase_add_test(tcase, a_hello_has_a_limit);
-    tcase_add_loop_test(tcase, the_hello_decides_about_paths, 0, 4);
+    /* without OpenSSL $ssl_server_name has no value but the hello's */
+    tcase_add_loop_test(tcase, the_hello_decides_about_paths, 0, HAVE_OPENSSL ? 4 : 2);
     tcase_add_test(tcase, a_bad_file_is_an_error);
     tcase_add_test(tcase, too_long_paths_are_refused);
     tcase_add_loop_test(tcase, the_time_is_of_the_chosen_server, 0, 2);

@@ -19,7 +19,7 @@ absent_directives() {
 check_examples() {
     made=$(mktemp -d "${TMPDIR:-/tmp}/fb_lint.XXXXXX") || return
     left_out="load_module|(proxy_)?ssl_crl|ssl_dhparam$(absent_directives)"
-    sed -E "/^ *#($left_out) /!"'s/^( *)#( *(\}|[a-z_]+.*[;{])( *#.*)?)$/\1\2/' \
+    sed -E "/^ *# *($left_out) /!"'s/^( *)#( *(\}|[a-z_]+.*[;{])( *#.*)?)$/\1\2/' \
         conf/forkbeard.conf.default >"$made/all"
     cmp -s "$made/all" conf/forkbeard.conf.default && echo "$made/all: nothing was commented out"
     sed -E "s|/[^ ;]*/(forkbeard\.pid\|forkbeard\.sock\|error\.log)|$made/\1|" "$made/all" >"$made/conf"
@@ -29,7 +29,7 @@ check_examples() {
         src/forkbeard certificate --self-signed localhost --out "$made" >/dev/null &&
         cp "$src/conf/tls.conf" "$made"
     for example in "$src/conf/try.conf" "$src/conf/balance.conf" "$made/conf" "$made"/tls.con[f]; do
-        said=$(src/forkbeard -t -q -c "$example" 2>&1) || echo "$said"
+        [ ! -e "$example" ] || said=$(src/forkbeard -t -q -c "$example" 2>&1) || echo "$said"
     done
     said=$(src/forkbeard -t -q -e stderr -g "pid $made/forkbeard.pid;" \
         -c conf/forkbeard.conf.default 2>&1) || echo "$said"
