@@ -448,6 +448,18 @@ part_kill() {
     quietly python many 7001 20
 }
 
+# ---- A scanner ----
+
+# testssl.sh finds nothing, but that nobody revokes these certificates, or has them in the DNS.
+part_scan() {
+    has testssl || return 0
+    testssl --quiet --color 0 --warnings off --add-ca ca.pem --severity LOW --csvfile scan.csv \
+        --ip "$ours" openssl.test:7018 >scan 2>&1
+    grep -q '^ Done ' scan || fail "testssl: $(tail -n 20 scan)"
+    found=$(grep -E '"(LOW|MEDIUM|HIGH|CRITICAL)"' scan.csv | grep -v -E '^"(cert_revocation|DNS_CAArecord)"')
+    [ -z "$found" ] || fail "testssl: $found"
+}
+
 # ---- One process ----
 
 part_single() {

@@ -60,6 +60,10 @@ client_wolfssl() {
     timeout 120 ./wolfssl "$ours" "$1" wolfssl.test
 }
 
+client_go() {
+    timeout 120 ./go.client "$ours" "$1" go.test
+}
+
 # Clients of HTTP, and one that compares by itself, send both files without being fed.
 client_curl() {
     set -- "https://curl.test:$(($1 + 100))/" "curl.test:$(($1 + 100)):$ours"
@@ -104,5 +108,6 @@ is_there() {
         ;;
     mbedtls) compile mbedtls mbedtls/ssl.h -lmbedtls -lmbedx509 -lmbedcrypto ;;
     wolfssl) compile wolfssl wolfssl/ssl.h -lwolfssl ;;
+    go) has go && GOCACHE=$top/go.cache quietly go build -o go.client "$source/clients/client.go" ;;
     esac
 }
