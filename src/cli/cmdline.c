@@ -22,6 +22,7 @@ enum {
     LONG_HELP = 256,
     LONG_VERSION,
     LONG_JSON,
+    LONG_CHECK,
     LONG_TIMEOUT,
     LONG_CONTROL,
     LONG_WAIT,
@@ -274,6 +275,9 @@ static int take_long_option(struct cmdline *cmdline, int option, const char *val
     case LONG_JSON:
         cmdline->options |= CMDLINE_JSON;
         return 0;
+    case LONG_CHECK:
+        cmdline->options |= CMDLINE_CHECK;
+        return 0;
     case LONG_SELF_SIGNED:
         cmdline->options |= CMDLINE_SELF_SIGNED;
         return 0;
@@ -294,6 +298,7 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
 {
     static const struct option options[] = { { "help", no_argument, NULL, LONG_HELP },
         { "version", no_argument, NULL, LONG_VERSION }, { "json", no_argument, NULL, LONG_JSON },
+        { "check", no_argument, NULL, LONG_CHECK },
         { "control", required_argument, NULL, LONG_CONTROL },
         { "timeout", required_argument, NULL, LONG_TIMEOUT },
         { "wait", required_argument, NULL, LONG_WAIT },

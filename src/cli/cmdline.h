@@ -19,6 +19,7 @@ enum cmdline_option {
     CMDLINE_SELF_SIGNED = 16,
     CMDLINE_DAYS = 32,
     CMDLINE_OUT = 64,
+    CMDLINE_CHECK = 128,
 };
 
 /* A command that is a word. Usage, help and errors derive from the rows. */

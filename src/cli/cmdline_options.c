@@ -28,6 +28,8 @@ static const char *const options[][2] = {
     { "--json", "show the status as one line of JSON" },
     { "--timeout time", "wait no longer for the daemon's reply (default: 5s,\n"
                         "3m for resume, reload and upgrade)" },
+    { "--check", "with status: print problems alone, and exit with 0 (none),\n"
+                 "1 (warnings) or 2 (critical), as monitoring plugins do" },
     { "--control path", "reach the daemon with this control socket, and read\n"
                         "no configuration" },
     { "--wait time", "with -s quit or stop: wait until all master processes have ended;\n"
@@ -45,8 +47,8 @@ static const char *const options[][2] = {
 /* Manual and completions repeat the rows. */
 const struct cmdline_word cmdline_words[] = {
     { .name = "status",
-        .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
-        .help = "show workers, connections and queues of the running daemon",
+        .options = CMDLINE_CHECK | CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
+        .help = "show problems, workers, connections and queues of the running daemon",
         .run = cli_status },
     { .name = "explain",
         .argument = "[directive]",
@@ -82,6 +84,7 @@ static const struct {
     enum cmdline_option option;
     const char *name, *usage;
 } owned[] = {
+    { CMDLINE_CHECK, "--check", " [--check]" },
     { CMDLINE_JSON, "--json", " [--json]" },
     { CMDLINE_TIMEOUT, "--timeout", " [--timeout time]" },
     { CMDLINE_CONTROL, "--control", " [--control path | -c filename ...]" },

@@ -373,14 +373,42 @@ static int show_masters(const struct job *job)
     return error == EAGAIN || !shown ? report_connect(job, path) : status;
 }
 
+/* Shows the problems of the process at the configuration's paths; returns a plugin's exit code. */
+static int check_daemon(const struct job *job)
+{
+    const char *path = job->core.control;
+    struct cli_exchange exchange = { .fd = -1 };
+    struct json_value reply;
+    int level = CHECK_CRITICAL;
+
+    if (cli_request(&exchange, path, "status", cli_now_ms() + job->timeout_ms) == -1) {
+        puts("CRITICAL: the daemon does not reply");
+        report_connect(job, path);
+    } else if (wait_for_reply(job, &exchange, path) != EXIT_SUCCESS) {
+        puts("CRITICAL: the daemon does not reply");
+    } else {
+        reply = json_parse(exchange.text, exchange.line_n);
+        level = reply_text_level(reply);
+        if ((job->cmdline->options & CMDLINE_JSON) != 0)
+            cli_print_line(&exchange);
+        else
+            reply_text_check(reply, stdout);
+    }
+    cli_disconnect(&exchange);
+    return fflush(stdout) == 0 ? level : CHECK_UNKNOWN;
+}
+
 int cli_status(const struct cmdline *cmdline, struct log *log)
 {
+    bool checks = (cmdline->options & CMDLINE_CHECK) != 0;
     int status = EXIT_FAILURE;
     struct job job;
 
     if (job_init(&job, cmdline, log) == -1)
-        return EXIT_FAILURE;
-    if (job.cycle == NULL || masters_find(&job.masters, &job.core, log) == 0)
+        return checks ? CHECK_UNKNOWN : EXIT_FAILURE;
+    if (checks)
+        status = check_daemon(&job);
+    else if (job.cycle == NULL || masters_find(&job.masters, &job.core, log) == 0)
         status = show_masters(&job);
     job_done(&job);
     return status;

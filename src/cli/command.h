@@ -8,6 +8,9 @@
 
 /* Exit code where the daemon has not replied in time. */
 #define EXIT_NO_REPLY 3
+/* Exit codes of `status --check`, as of monitoring plugins; 0 and 1: no problems, warnings. */
+#define CHECK_CRITICAL 2
+#define CHECK_UNKNOWN 3
 
 /* Finds the paths of the pid file and the control socket: in the configuration, or with --control
  * without a cycle; then the control socket's path stands for both. -1 after a report. */

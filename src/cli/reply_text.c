@@ -134,6 +134,20 @@ static void show_deaths(struct json_value deaths, FILE *out)
         fputc('\n', out);
 }
 
+/* Shows what is wrong, each in a line with what to do; nothing if all is well. */
+static void show_problems(struct json_value status, FILE *out)
+{
+    struct json_value list = json_member(status, "problems"), none = { NULL, 0 };
+
+    if (json_next(list, none).text == NULL)
+        return;
+    fputs("PROBLEMS\n", out);
+    write_each_reply(out, list, "  {level}: {problem}: {advice}\n");
+    if (json_integer(json_member(status, "problems_left_out"), 0) > 0)
+        write_reply(out, status, "  {problems_left_out} problems more are not shown\n");
+    putc('\n', out);
+}
+
 static void show_head(struct json_value status, FILE *out)
 {
     struct json_value reload = json_member(status, "reload"), none = { NULL, 0 };
@@ -171,13 +185,22 @@ static void show_head(struct json_value status, FILE *out)
 static void show_worker(struct json_value generation, struct json_value worker, FILE *out)
 {
     int64_t used = json_integer(json_member(worker, "worker_connections_used"), -1);
-    char capacity[64] = "-";
+    char capacity[64] = "-", state[TEXT_MAX] = "-", age[TEXT_MAX];
+    int64_t stuck = json_integer(json_member(worker, "stuck_ms"), -1);
+    int64_t drain = json_integer(json_member(worker, "drain_ms"), -1);
 
+    json_text(json_member(worker, "state"), state, sizeof(state));
+    if (stuck >= 0 || drain >= 0) {
+        format_age(stuck >= 0 ? stuck : drain, age);
+        snprintf(state + strlen(state), sizeof(state) - strlen(state), " %.32s", age);
+    }
     if (used >= 0)
         snprintf(capacity, sizeof(capacity), "%" PRId64 "/%" PRId64, used,
             json_integer(json_member(generation, "worker_connections"), 0));
     write_reply(out, generation, "{number:10}  {state:-8}  ");
-    write_reply(out, worker, "{pid:8}  {slot:4}  {state:-13}  {connections:11}  ");
+    write_reply(out, worker, "{pid:8}  {slot:4}  ");
+    fprintf(out, "%-16s  ", state);
+    write_reply(out, worker, "{connections:11}  ");
     fprintf(out, "%13s", capacity);
     write_reply(out, worker, "  {requests:12}  {uptime_ms|age:8}  {restarts:8}\n");
 }
@@ -186,7 +209,7 @@ static void show_generations(struct json_value generations, FILE *out)
 {
     struct json_value generation = { NULL, 0 }, worker = { NULL, 0 }, keeper = { NULL, 0 };
 
-    fprintf(out, "\n%10s  %-8s  %8s  %4s  %-13s  %11s  %13s  %12s  %8s  %8s\n", "GENERATION",
+    fprintf(out, "\n%10s  %-8s  %8s  %4s  %-16s  %11s  %13s  %12s  %8s  %8s\n", "GENERATION",
         "STATE", "WORKER", "SLOT", "STATE", "CONNECTIONS", "CAPACITY", "REQUESTS", "UP",
         "RESTARTS");
     while ((generation = json_next(generations, generation)).text != NULL) {
@@ -280,11 +303,40 @@ static void show_metrics(struct json_value metrics, FILE *out)
 
 void reply_text_status(struct json_value status, FILE *out)
 {
+    show_problems(status, out);
     show_head(status, out);
     show_generations(json_member(status, "generations"), out);
     show_loops(json_member(status, "generations"), out);
     show_listeners(json_member(status, "listeners"), out);
     show_metrics(json_member(status, "metrics"), out);
+}
+
+int reply_text_level(struct json_value status)
+{
+    struct json_value list = json_member(status, "problems"), at = { NULL, 0 };
+    char level[16];
+    int worst = 0;
+
+    while ((at = json_next(list, at)).text != NULL) {
+        bool critical = json_text(json_member(at, "level"), level, sizeof(level)) &&
+                        strcmp(level, "critical") == 0;
+
+        worst = critical ? 2 : worst == 0 ? 1 : worst;
+    }
+    return worst;
+}
+
+void reply_text_check(struct json_value status, FILE *out)
+{
+    static const char *const names[] = { "OK", "WARNING", "CRITICAL" };
+    struct json_value list = json_member(status, "problems"), at = { NULL, 0 };
+    int level = reply_text_level(status), n = 0;
+
+    while ((at = json_next(list, at)).text != NULL)
+        n++;
+    fprintf(out, "%s: %d problem%s", names[level], n, n == 1 ? "" : "s");
+    write_reply(out, json_member(status, "totals"), ", {active} connections\n");
+    write_each_reply(out, list, "{level}: {problem}: {advice}\n");
 }
 
 /* Upstreams */

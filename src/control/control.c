@@ -278,7 +278,7 @@ static void accept_again(struct loop *loop, struct timer *timer)
 void control_init(struct control *control, const struct control_ops *ops, void *host,
     const struct pool *pool, const struct control_socket *socket)
 {
-    assert(ops->write_head != NULL && ops->write_tail != NULL);
+    assert(ops->write_head != NULL && ops->write_tail != NULL && ops->add_problems != NULL);
     assert(ops->command != NULL && ops->is_master != NULL);
     *control = (struct control) {
         .kind = CONTROL_KIND,
@@ -286,6 +286,7 @@ void control_init(struct control *control, const struct control_ops *ops, void *
         .host = host,
         .pool = pool,
         .socket = socket,
+        .ticks = ticks_mark(),
         .retry = { .expired = accept_again },
     };
     TAILQ_INIT(&control->clients);

@@ -5,6 +5,7 @@
  * by a table of operations. */
 #pragma once
 
+#include "control/problem.h"
 #include "control/socket.h"
 #include "control/status.h"
 #include "event/timer.h"
@@ -41,6 +42,8 @@ struct control_outcome {
 struct control_ops {
     /* Writes the first members of the status, but for version and pid; whether the daemon ends. */
     bool (*write_head)(void *host, struct json *json);
+    /* Adds the problems that the host knows of. */
+    void (*add_problems)(void *host, struct problems *problems);
     /* Writes the members behind the listeners: workers left behind, and waiting commands. */
     void (*write_tail)(void *host, struct json *json);
     /* Takes a command, to be carried out as a signal's; or returns the reason of a refusal. */
@@ -60,6 +63,7 @@ struct control {
     void *host;
     const struct pool *pool;
     const struct control_socket *socket; /* the host's */
+    struct ticks_mark ticks;             /* the beginning, to measure the rate of ticks */
     TAILQ_HEAD(, control_client) clients;
     unsigned client_n;
     uint64_t activity;  /* number of requests and replies of all clients */

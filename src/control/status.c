@@ -5,7 +5,8 @@
 
 #include "base/check.h"
 #include "base/compiler.h"
-#include "control/control.h"
+#include "control/problems.h"
+#include "control/worker_state.h"
 #include "os/sockets.h"
 #include "pool/exit.h"
 #include "process/process_ops.h"
@@ -77,29 +78,6 @@ static void write_loop(
     json_close(json);
 }
 
-static const char *worker_state(const struct pool_worker *worker)
-{
-    const struct generation *generation = worker->generation;
-
-    if (worker->pid == 0)
-        return generation->phase >= GENERATION_REPLACED || generation->pool->ending ? "ended"
-                                                                                    : "waiting";
-    if (generation->phase >= GENERATION_REPLACED)
-        return "draining";
-    switch (worker->phase) {
-    case POOL_WORKER_RELEASED: /* by a signal that was not ours */
-        return "draining";
-    case POOL_WORKER_ACCEPTING:
-        return worker->task == TASK_ASK    ? "resolving"
-               : worker->task == TASK_KEEP ? "shaking hands"
-                                           : "accepting";
-    case POOL_WORKER_READY:
-        return "ready";
-    default:
-        return "starting";
-    }
-}
-
 static void write_counter(
     struct json *json, const char *key, const struct slot *slot, enum counter counter)
 {
@@ -108,19 +86,28 @@ static void write_counter(
 }
 
 /* Writes the members of a worker, or of a helper, and closes the object. */
-static void write_worker(const struct pool_worker *worker, struct json *json)
+static void write_worker(
+    const struct control *control, const struct pool_worker *worker, struct json *json)
 {
-    const struct pool *pool = worker->generation->pool;
+    const struct pool *pool = control->pool;
     const struct slot *slot = NULL;
     bool serves = worker->task == TASK_SERVE;
+    struct worker_state state;
 
+    control_worker_state(control, worker, &state);
     if (worker->pid != 0)
         json_number(json, "pid", worker->pid);
     if (worker->pid != 0 && serves) {
         slot = shared_slot(pool->shared, worker->slot);
         json_number(json, "slot", worker->slot.slot);
     }
-    json_string(json, "state", worker_state(worker));
+    json_string(json, "state", state.name);
+    if (state.trouble == WORKER_STUCK) {
+        json_number(json, "stuck_ms", (int64_t)state.stuck_ms);
+        json_string(json, "where", state.where);
+    }
+    if (state.drain_ms > 0)
+        json_number(json, "drain_ms", (int64_t)state.drain_ms);
     json_number(json, "restarts", worker->fills > 0 ? worker->fills - 1 : 0);
     if (slot != NULL) {
         write_counter(json, "connections", slot, COUNTER_ACTIVE);
@@ -135,7 +122,8 @@ static void write_worker(const struct pool_worker *worker, struct json *json)
 }
 
 /* Writes keepers, in the order of their workers, and the resolver process. */
-static void write_helpers(const struct generation *generation, struct json *json)
+static void write_helpers(
+    const struct control *control, const struct generation *generation, struct json *json)
 {
     const struct pool_worker *helpers = generation->workers + generation->serve_n;
 
@@ -143,19 +131,20 @@ static void write_helpers(const struct generation *generation, struct json *json
         json_array(json, "keepers");
         for (unsigned i = 0; i < generation->keeper_n; i++) {
             json_object(json, NULL);
-            write_worker(&helpers[i], json);
+            write_worker(control, &helpers[i], json);
         }
         json_close(json);
     }
     if (generation->worker_n > generation->serve_n + generation->keeper_n) {
         json_object(json, "resolver");
-        write_worker(&helpers[generation->keeper_n], json);
+        write_worker(control, &helpers[generation->keeper_n], json);
     }
 }
 
 /* Writes the generations but for one kept without workers; `ends`: the daemon does. */
-static void write_generations(const struct pool *pool, bool ends, struct json *json)
+static void write_generations(const struct control *control, bool ends, struct json *json)
 {
+    const struct pool *pool = control->pool;
     const struct generation *generation;
     const struct pool_worker *worker;
 
@@ -177,10 +166,10 @@ static void write_generations(const struct pool *pool, bool ends, struct json *j
         json_array(json, "workers");
         GENERATION_FOREACH_SERVING (worker, generation) {
             json_object(json, NULL);
-            write_worker(worker, json);
+            write_worker(control, worker, json);
         }
         json_close(json);
-        write_helpers(generation, json);
+        write_helpers(control, generation, json);
         json_close(json);
     }
     json_close(json);
@@ -289,8 +278,9 @@ void control_status_write(struct control *control, struct json *json)
     assert(pool->serving != NULL); /* the first generation publishes the control socket */
     json_string(json, "version", BUILD_VERSION);
     json_number(json, "pid", process_ops->self());
+    control_problems_write(control, json);
     ends = control->ops->write_head(control->host, json);
-    write_generations(pool, ends, json);
+    write_generations(control, ends, json);
     write_totals(pool->shared, json);
     json_object(json, "deaths");
     for (unsigned i = 0; i < POOL_DEATHS; i++)

@@ -347,11 +347,19 @@ static bool change_state(
     return true;
 }
 
+static void forget_zones(const struct control *control)
+{
+    const struct upstream *group;
+
+    GROUP_FOREACH(group, control)
+    if (group->zone != NULL)
+        upstream_status_forget(group->zone);
+}
+
 void control_upstream_handle(struct control_client *client, struct json_value request)
 {
     const struct control *control = client->control;
     struct refusal refusal = { .n = 0 };
-    const struct upstream *group;
     char name[NAME_SIZE];
     bool named = json_text(json_member(request, "upstream"), name, sizeof(name)), ok = true;
     struct json json;
@@ -368,7 +376,46 @@ void control_upstream_handle(struct control_client *client, struct json_value re
     } else {
         control_reply_error(client, refusal.text, false);
     }
+    forget_zones(control);
+}
+
+/* The servers of a group, at all addresses. */
+struct group_look {
+    struct problems *problems;
+    const char *name, *advice;
+    unsigned in_use; /* that get sessions, or whose state is not known */
+};
+
+static void look_at_server(void *arg, const struct upstream_numbers *numbers)
+{
+    struct group_look *look = arg;
+    const char *state = server_state(numbers), *name = numbers->server->name;
+    const char *address = strcmp(numbers->address, name) != 0 ? numbers->address : "";
+
+    if (state == NULL || strcmp(state, "up") == 0 || strcmp(state, "full") == 0)
+        look->in_use++;
+    else if (strcmp(state, "unhealthy") == 0 || strcmp(state, "failed") == 0 ||
+             strcmp(state, "unresolved") == 0)
+        problem_add(look->problems, PROBLEM_WARNING, look->advice,
+            "server %s%s%s of upstream \"%s\" is %s", numbers->server->name,
+            address[0] != '\0' ? " " : "", address, look->name, state);
+}
+
+void control_upstream_problems(const struct control *control, struct problems *problems)
+{
+    const struct upstream *group;
+
     GROUP_FOREACH(group, control)
-    if (group->zone != NULL)
-        upstream_status_forget(group->zone);
+    {
+        struct group_look look = { .problems = problems, .name = group->name };
+        char advice[NAME_SIZE];
+
+        snprintf(advice, sizeof(advice), "forkbeard upstream %s", group->name);
+        look.advice = advice;
+        visit_servers(control, group, look_at_server, &look);
+        if (look.in_use == 0)
+            problem_add(problems, PROBLEM_CRITICAL, advice,
+                "upstream \"%s\" has no server that is up", group->name);
+    }
+    forget_zones(control);
 }

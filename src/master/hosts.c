@@ -263,6 +263,16 @@ static bool write_status_head(void *host, struct json *json)
     return master->phase != MASTER_RUNS;
 }
 
+static void add_problems(void *host, struct problems *problems)
+{
+    const struct reload_status *result = &master_of(host)->reload.result;
+
+    if (result->any && !result->ok)
+        problem_add(problems, PROBLEM_WARNING,
+            "the configuration before serves; mend the new one, try it with -t, and reload",
+            "the last reload has failed: %s", result->why);
+}
+
 static void write_status_tail(void *host, struct json *json)
 {
     const struct master *master = master_of(host);
@@ -311,6 +321,7 @@ static bool is_master(void *host, pid_t pid)
 
 static const struct control_ops control_ops = {
     .write_head = write_status_head,
+    .add_problems = add_problems,
     .write_tail = write_status_tail,
     .command = accept_command,
     .ask_certificates = ask_certificates,

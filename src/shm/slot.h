@@ -57,11 +57,20 @@ enum slot_takes {
     SLOT_IS_CROWDED, /* takes clients, and closes idle connections for room */
 };
 
+/* Whether a worker accepts, for the status. */
+enum slot_accepting {
+    SLOT_CLOSED, /* not yet, or not any more */
+    SLOT_OPEN,
+    SLOT_PAUSED, /* suspended: a descriptor or memory was not to be had */
+    SLOT_FULL,   /* suspended: no slot of worker_connections is free */
+};
+
 /* A worker's state of accepting, for other workers; never trusted (worker/accept_share.c). */
 struct slot_load {
-    _Atomic uint32_t takes;  /* clients, now: enum slot_takes */
-    _Atomic uint32_t passed; /* descriptor of the passed listener, plus 1 */
-    _Atomic uint32_t to;     /* worker number for the clients */
+    _Atomic uint32_t takes;     /* clients, now: enum slot_takes */
+    _Atomic uint32_t passed;    /* descriptor of the passed listener, plus 1 */
+    _Atomic uint32_t to;        /* worker number for the clients */
+    _Atomic uint32_t accepting; /* enum slot_accepting; read by the master alone */
 };
 
 /* A worker's page: numbers, all written by the worker, to be read as input. */

@@ -33,12 +33,22 @@ void acceptors_set_phase(struct worker *worker, enum accept_phase phase)
         [ACCEPT_FULL] = OPEN | NO_MORE,
         [ACCEPT_RELEASED] = 0,
     };
+    static const enum slot_accepting published[] = {
+        [ACCEPT_CLOSED] = SLOT_CLOSED,
+        [ACCEPT_OPEN] = SLOT_OPEN,
+        [ACCEPT_CROWDED] = SLOT_OPEN,
+        [ACCEPT_PAUSED] = SLOT_PAUSED,
+        [ACCEPT_FULL] = SLOT_FULL,
+        [ACCEPT_RELEASED] = SLOT_CLOSED,
+    };
     struct acceptors *accept = &worker->accept;
+    struct slot *slot = shared_slot(worker->heritage->shared, worker->heritage->slot);
     bool awaits_slot = phase == ACCEPT_FULL || phase == ACCEPT_CROWDED;
 
     assert(legal[accept->phase] & 1u << phase);
     accept->phase = phase;
     worker->stream.net.awaited = awaits_slot ? awaited_slot_released : NULL;
+    atomic_store_explicit(&slot->load.accepting, published[phase], memory_order_relaxed);
     accept_share_publish(&accept->share, phase == ACCEPT_OPEN      ? SLOT_TAKES
                                          : phase == ACCEPT_CROWDED ? SLOT_IS_CROWDED
                                                                    : SLOT_TAKES_NONE);

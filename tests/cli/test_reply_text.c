@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replies as text: the table of listeners in the status, whose first column is as wide as the
- * longest address, and certificates. */
+ * longest address, states of workers, problems, and certificates. */
 #include "cli/reply_text.h"
 
 #include "support/test.h"
@@ -8,17 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the status table of the listeners as text, to be freed by free(). */
-static char *write_listeners(const char *listeners)
+/* Returns what a function writes of a reply, to be freed by free(). */
+static char *written(void (*write)(struct json_value reply, FILE *out), const char *reply)
 {
-    char *text = NULL, *table, status[512];
+    char *text = NULL;
     size_t n;
     FILE *out = open_memstream(&text, &n);
 
     ck_assert_ptr_nonnull(out);
-    snprintf(status, sizeof(status), "{\"listeners\":[%s]}", listeners);
-    reply_text_status(json_parse(status, strlen(status)), out);
+    write(json_parse(reply, strlen(reply)), out);
     ck_assert_int_eq(fclose(out), 0);
+    return text;
+}
+
+/* Returns the status table of the listeners as text, to be freed by free(). */
+static char *write_listeners(const char *listeners)
+{
+    char *text, *table, status[512];
+
+    snprintf(status, sizeof(status), "{\"listeners\":[%s]}", listeners);
+    text = written(reply_text_status, status);
     table = strstr(text, "LISTENER");
     ck_assert_ptr_nonnull(table);
     table = strdup(table);
@@ -80,8 +89,63 @@ START_TEST(certificates_have_a_line_and_one_of_a_refusal)
 }
 END_TEST
 
+#define PROBLEM(level) "{\"level\":\"" level "\",\"problem\":\"it is\",\"advice\":\"do\"}"
+
+START_TEST(problems_come_first_and_alone)
+{
+    static const struct {
+        const char *list, *line, *status;
+        int level;
+    } cases[] = {
+        { "", "OK: 0 problems, 7 connections\n", "forkbeard ", 0 },
+        { PROBLEM("warning"), "WARNING: 1 problem, 7 connections\nwarning: it is: do\n",
+            "PROBLEMS\n  warning: it is: do\n\nforkbeard ", 1 },
+        { PROBLEM("critical") "," PROBLEM("warning"),
+            "CRITICAL: 2 problems, 7 connections\ncritical: it is: do\nwarning: it is: do\n",
+            "PROBLEMS\n  critical: it is: do\n  warning: it is: do\n\nforkbeard ", 2 },
+    };
+    char status[512], *text;
+
+    snprintf(status, sizeof(status),
+        "{\"problems\":[%s],\"problems_left_out\":0,\"totals\":{\"active\":7}}", cases[_i].list);
+    ck_assert_int_eq(reply_text_level(json_parse(status, strlen(status))), cases[_i].level);
+    text = written(reply_text_check, status);
+    ck_assert_str_eq(text, cases[_i].line);
+    free(text);
+    text = written(reply_text_status, status);
+    ck_assert_int_eq(strncmp(text, cases[_i].status, strlen(cases[_i].status)), 0);
+    free(text);
+}
+END_TEST
+
+START_TEST(problems_that_are_left_out_are_counted)
+{
+    char *text = written(
+        reply_text_status, "{\"problems\":[" PROBLEM("warning") "],\"problems_left_out\":3}");
+
+    ck_assert_ptr_nonnull(strstr(text, "do\n  3 problems more are not shown\n\nforkbeard "));
+    free(text);
+}
+END_TEST
+
+START_TEST(states_of_workers_have_their_times)
+{
+    char *text = written(reply_text_status,
+        "{\"generations\":[{\"workers\":[{\"state\":\"stuck\",\"stuck_ms\":3200},"
+        "{\"state\":\"draining\",\"drain_ms\":125000},{\"state\":\"accepting\"}]}]}");
+
+    ck_assert_ptr_nonnull(strstr(text, "  stuck 3s          "));
+    ck_assert_ptr_nonnull(strstr(text, "  draining 2m 5s    "));
+    ck_assert_ptr_nonnull(strstr(text, "  accepting         "));
+    free(text);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+    tcase_add_loop_test(tcase, problems_come_first_and_alone, 0, 3);
+    tcase_add_test(tcase, problems_that_are_left_out_are_counted);
+    tcase_add_test(tcase, states_of_workers_have_their_times);
     tcase_add_loop_test(tcase, the_longest_address_makes_the_width, 0, 2);
     tcase_add_test(tcase, the_title_makes_the_width);
     tcase_add_test(tcase, certificates_have_a_line_and_one_of_a_refusal);

@@ -40,11 +40,13 @@ struct host {
     struct upstream *groups;
     struct upstream_server *group_servers; /* three of each group */
     const char *refusal;
+    const char *problem; /* of the host; NULL: none */
     unsigned reports_asked;
     pid_t master;
     enum command taken;            /* the latest command */
     enum upstream_operator set_to; /* set last */
     int set_error;                 /* errno of a failure */
+    enum peer_health health;       /* of the first server */
     unsigned server_n;             /* more servers that each group has */
     bool has_names;
     unsigned group_ends; /* groups that were forgotten */
@@ -57,6 +59,12 @@ static bool write_head(void *host, struct json *json)
     (void)host;
     json_string(json, "state", "running");
     return false;
+}
+
+static void add_problems(void *host, struct problems *problems)
+{
+    if (((struct host *)host)->problem != NULL)
+        problem_add(problems, PROBLEM_WARNING, "what to do", "%s", ((struct host *)host)->problem);
 }
 
 static void write_tail(void *host, struct json *json)
@@ -97,6 +105,7 @@ int __wrap_upstream_status_read(const struct upstream *upstream, uint64_t now_ms
         .address = "127.0.0.1:1",
         .is_used = true,
         .said = current->set_to,
+        .health = current->health,
         .sessions = 3,
         .troubles = {
             [PEER_RESET] = 4, [PEER_TIMED_OUT] = 5, [PEER_REFUSED] = 6, [PEER_SLOW] = 7 } };
@@ -190,8 +199,8 @@ static const char *ask_certificates(void *host)
     return ((struct host *)host)->refusal;
 }
 
-static const struct control_ops ops = { write_head, write_tail, take_command, is_master,
-    ask_certificates };
+static const struct control_ops ops = { write_head, add_problems, write_tail, take_command,
+    is_master, ask_certificates };
 
 /* Adds groups, the first named "u", with a server each. */
 static inline void add_groups(struct host *host, unsigned n)

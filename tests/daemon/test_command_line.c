@@ -62,8 +62,8 @@ static const struct {
     { { "--timeout", "5s" }, 1, "invalid option: \"--timeout\" belongs to -s" },
     { { "-s", "stop", "status" }, 1,
         "invalid option: \"-s stop\" and \"status\" are two commands" },
-    { { "-h" }, 0, "\n       forkbeard status [--json] [--timeout time] [--control path |" },
-    { { "-h" }, 0, "\n  status        : show workers, connections and queues" },
+    { { "-h" }, 0, "\n       forkbeard status [--check] [--json] [--timeout time]" },
+    { { "-h" }, 0, "\n  status        : show problems, workers, connections and queues" },
     { { "--version=2" }, 1, "invalid option: \"--version=2\", see -h" },
     { { "--control", "x" }, 1,
         "invalid option: \"--control\" belongs to -s, \"status\", \"upstream\", \"certificates\" "
