@@ -73,7 +73,7 @@ static void expect_answer(const char *name, const char *expected, int version)
     X509_NAME_get_text_by_NID(X509_get_subject_name(seen), NID_commonName, common, sizeof(common));
     ck_assert_str_eq(common, expected);
     ck_assert_uint_eq(talk.reply.session.alpn_n, sizeof(ALPN) - 2);
-    ck_assert_mem_eq(talk.reply.session.alpn, ALPN + 1, sizeof(ALPN) - 2);
+    ck_assert_mem_eq(talk.reply.session.alpn, &ALPN[1], sizeof(ALPN) - 2);
     ck_assert_uint_eq(talk.reply.session.awaits_tickets, 0);
     ck_assert_int_eq(SSL_SESSION_has_ticket(SSL_get0_session(talk.client)), 0);
     talk_prove(&talk);
