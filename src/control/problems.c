@@ -88,7 +88,7 @@ static void add_queues(const struct control *control, struct problems *problems)
             unsigned backlog, queue;
 
             if (listener->fds[i] == -1 ||
-                os_listening_queue(listener->fds[i], &backlog, &queue) == -1 ||
+                os_listening_queue(listener->fds[i], &backlog, &queue) == -1 || queue == 0 ||
                 queue < backlog - backlog / 4)
                 continue;
             problem_add(problems, queue < backlog ? PROBLEM_WARNING : PROBLEM_CRITICAL,

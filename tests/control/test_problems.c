@@ -212,6 +212,8 @@ START_TEST(a_full_queue_is_told_of)
         close(accept(fd, NULL, NULL));
     }
     expect(&host, NO_PROBLEMS);
+    ck_assert_int_eq(listen(fd, 0), 0); /* no queue at all, and nobody waits */
+    expect(&host, NO_PROBLEMS);
     close(fd);
     tear_down(&host);
 }

@@ -18,7 +18,7 @@ static int check(struct daemon *daemon)
     return daemon_run(daemon, "-c", "forkbeard.conf", "status", "--check", NULL);
 }
 
-/* Whether the check exits so, with these texts. */
+/* Whether `status --check` exits with the code, prints the first line's begin, and the text. */
 static bool checks(struct daemon *daemon, int code, const char *begin, const char *text)
 {
     return check(daemon) == code && strncmp(daemon->out, begin, strlen(begin)) == 0 &&
