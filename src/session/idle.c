@@ -129,7 +129,8 @@ void idle_check(const struct stream *stream)
 
 /* ---- The drain ---- */
 
-/* Interval of closing idle sessions, all within SPREAD_MS, or half of the drain's time. */
+/* Interval of closing idle sessions, all within SPREAD_MS, or half of the drain's time; a client
+ * that has sent nothing yet has as long for its first request. */
 #define SPREAD_MS 1000
 #define TICK_MS 20
 /* A session is idle for session_drain_idle() when so long no byte has moved. */
@@ -147,16 +148,35 @@ static bool drains_idle(const struct fb_conn *conn)
     return conn->idle && conn_is_active(conn) && is_protocols(conn);
 }
 
-static void count_idle(struct fb_conn *conn, void *n)
+/* Whether the client, just accepted or done with the layers below, has had no time for a request:
+ * it chose this worker by chance, and could not tell its end from a refusal. */
+static bool is_fresh(const struct fb_conn *conn)
 {
-    *(uint64_t *)n += drains_idle(conn);
+    uint64_t since = conn->sent == 0 ? conn->moved_ms : conn->opened_ms;
+
+    return !conn->outgoing && conn->received == 0 &&
+           conn->net->loop.clock.mono_ms - since < stream_of(conn)->spread;
+}
+
+struct idle_count {
+    uint64_t all, fresh;
+};
+
+static void count_idle(struct fb_conn *conn, void *arg)
+{
+    struct idle_count *count = arg;
+
+    if (!drains_idle(conn))
+        return;
+    count->all++;
+    count->fresh += is_fresh(conn);
 }
 
 static void close_drained(struct fb_conn *conn, void *n)
 {
     uint64_t *left = n;
 
-    if (!drains_idle(conn) || *left == 0)
+    if (*left == 0 || !drains_idle(conn) || is_fresh(conn))
         return;
     session_end_note(conn, SESSION_END_DRAINED);
     session_close(conn);
@@ -178,19 +198,22 @@ static void tell_late(struct fb_conn *conn, void *arg)
 static void drain_tick(struct loop *loop, struct timer *timer)
 {
     struct stream *stream = container_of(timer, struct stream, drain);
-    uint64_t now = loop->clock.mono_ms, left = 0, n = 0;
+    uint64_t now = loop->clock.mono_ms, n;
+    struct idle_count idle = { 0 };
 
     assert(stream->draining && &stream->net.loop == loop);
     if (stream->untold)
         net_each(&stream->net, tell_late, NULL);
     stream->untold = false;
-    if (now + TICK_MS < stream->spread_until)
-        left = stream->spread_until - now;
-    net_each(&stream->net, count_idle, &n);
-    if (n > 0 && left > 0) {
+    net_each(&stream->net, count_idle, &idle);
+    n = idle.all - idle.fresh;
+    if (now + TICK_MS < stream->spread_until) {
+        uint64_t left = stream->spread_until - now;
+
         n = (n * TICK_MS + left - 1) / left;
-        timer_set(loop, timer, TICK_MS);
     }
+    if (n < idle.all)
+        timer_set(loop, timer, TICK_MS);
     net_each(&stream->net, close_drained, &n);
 }
 
@@ -205,17 +228,18 @@ static void tell_drain(struct fb_conn *conn, void *arg)
 void session_drain(struct stream *stream, uint64_t deadline)
 {
     struct loop *loop = &stream->net.loop;
-    uint64_t now = loop->clock.mono_ms, idle = 0;
+    struct idle_count idle = { 0 };
+    uint64_t now = loop->clock.mono_ms;
 
     stream->draining = true;
     stream->deadline_at = deadline > 0 ? now + deadline : 0;
-    stream->spread_until =
-        now + (deadline > 0 && deadline / 2 < SPREAD_MS ? deadline / 2 : SPREAD_MS);
+    stream->spread = deadline > 0 && deadline / 2 < SPREAD_MS ? deadline / 2 : SPREAD_MS;
+    stream->spread_until = now + stream->spread;
     stream->drain.expired = drain_tick;
     stream->backends->close_all(stream);
     net_each(&stream->net, tell_drain, NULL);
     net_each(&stream->net, count_idle, &idle);
-    if (idle > 0)
+    if (idle.all > 0)
         timer_set(loop, &stream->drain, 1);
 }
 

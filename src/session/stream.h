@@ -132,7 +132,8 @@ struct stream {
     bool draining;         /* the worker takes no more clients */
     bool untold;           /* sessions wait for `draining` until the drain timer runs */
     uint64_t deadline_at;  /* when all sessions are closed, monotonic ms; 0: never */
-    uint64_t spread_until; /* by when idle sessions are closed */
+    uint64_t spread;       /* ms over which idle sessions are closed */
+    uint64_t spread_until; /* by when */
     struct timer drain;
     struct timer drop; /* backends/drop.c */
     /* Called when a protocol uses an ended connection; NULL: the use is logged. */

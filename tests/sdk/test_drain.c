@@ -177,6 +177,36 @@ START_TEST(who_turns_idle_later_closes_then)
 }
 END_TEST
 
+static int idle_when_opened(struct scripted_conn *script)
+{
+    fb_set_idle(script->conn, 1);
+    return 0;
+}
+
+/* A client accepted just before the drain, whose first request is on its way, is answered. */
+START_TEST(a_fresh_client_may_ask_once)
+{
+    fb_test *test = scripted_start();
+    struct scripted_conn asks = { .opened = idle_when_opened, .data = answer_idle },
+                         silent = { .opened = idle_when_opened };
+    fb_test_peer *peer;
+
+    fb_test_pass(test, 100000);
+    peer = scripted_conn_open(test, &asks);
+    scripted_conn_open(test, &silent);
+    fb_test_pass(test, 10);
+    fb_test_drain(test, 30000);
+    fb_test_pass(test, SPREAD_MS - 20);
+    ck_assert_uint_eq(asks.closings + silent.closings, 0);
+    fb_test_says(peer, "question");
+    ck_assert_str_eq(peer_heard(peer), "answer");
+    fb_test_pass(test, 40);
+    ck_assert_int_eq(asks.reason, FB_FINISHED);
+    ck_assert_int_eq(silent.reason, FB_FINISHED);
+    scripted_finish(&test);
+}
+END_TEST
+
 START_TEST(who_is_busy_again_stays)
 {
     fb_test *test = scripted_start();
@@ -289,6 +319,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, idle_ones_close_bit_by_bit);
     tcase_add_test(tcase, with_little_time_they_close_sooner);
     tcase_add_test(tcase, who_turns_idle_later_closes_then);
+    tcase_add_test(tcase, a_fresh_client_may_ask_once);
     tcase_add_test(tcase, who_is_busy_again_stays);
     tcase_add_test(tcase, an_idle_one_sends_what_it_has);
     tcase_add_test(tcase, one_may_end_others_when_it_is_told);
