@@ -373,6 +373,22 @@ struct json_value json_member(struct json_value object, const char *name)
     return none;
 }
 
+struct json_value json_next_member(
+    struct json_value object, struct json_value last, char *name, size_t size)
+{
+    const char *end = object.text + object.n, *p = NULL;
+    struct json_value key;
+
+    if (value_begins_with(object, '{'))
+        p = next_item(object, last.text == NULL ? NULL : last.text + last.n);
+    if (p == NULL)
+        return none;
+    key = value_at(p, end);
+    json_text(key, name, size);
+    p = skip_name(p, end);
+    return p != NULL ? value_at(p, end) : none;
+}
+
 struct json_value json_next(struct json_value array, struct json_value last)
 {
     const char *p = NULL;

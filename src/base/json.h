@@ -49,6 +49,10 @@ struct json_value {
 struct json_value json_parse(const char *text, size_t n);
 /* Returns the first member with the name, or no value; `object` may be any value. */
 struct json_value json_member(struct json_value object, const char *name);
+/* Returns the value of the object's member after that of `last` (no value: the first member), with
+ * its name, cut to `size`; or no value. */
+struct json_value json_next_member(
+    struct json_value object, struct json_value last, char *name, size_t size);
 /* Returns the element of an array after `last` (no value: the first element), or no value. */
 struct json_value json_next(struct json_value array, struct json_value last);
 /* Copies a string, cut to `size` with the NUL; false, and "", if the value is no string. */

@@ -254,21 +254,63 @@ static void show_loops(struct json_value generations, FILE *out)
         }
 }
 
-static void show_listeners(struct json_value listeners, FILE *out)
+/* Returns the width of a column: of the heading, or of the longest text. */
+static int column_width(struct json_value array, const char *member, const char *heading)
 {
-    int width = (int)strlen("LISTENER");
-    struct json_value listener = { NULL, 0 };
+    int width = (int)strlen(heading);
+    struct json_value object = { NULL, 0 };
     char text[TEXT_MAX];
 
-    while ((listener = json_next(listeners, listener)).text != NULL)
-        if (json_text(json_member(listener, "address"), text, sizeof(text)) &&
-            (int)strlen(text) > width)
+    while ((object = json_next(array, object)).text != NULL)
+        if (json_text(json_member(object, member), text, sizeof(text)) && (int)strlen(text) > width)
             width = (int)strlen(text);
+    return width;
+}
+
+static void show_listeners(struct json_value listeners, FILE *out)
+{
+    int width = column_width(listeners, "address", "LISTENER");
+    char text[TEXT_MAX];
+
     fprintf(out, "\n%-*s  %7s  %7s  %7s  %8s\n", width, "LISTENER", "SOCKETS", "BACKLOG", "QUEUE",
         "DROPS");
     snprintf(text, sizeof(text), "{address:-%d}  {sockets:7}  {backlog:7}  {queue:7}  {drops:8}\n",
         width);
     write_each_reply(out, listeners, text);
+}
+
+/* Shows the sessions of each `listen`, and how they ended. */
+static void show_servers(struct json_value servers, FILE *out)
+{
+    struct json_value server = { NULL, 0 }, none = { NULL, 0 }, end;
+    int listen = column_width(servers, "listen", "LISTEN");
+    int protocol = column_width(servers, "protocol", "PROTOCOL");
+    char template[TEXT_MAX], name[NAME_MAX_BYTES + 1];
+
+    if (json_next(servers, none).text == NULL)
+        return;
+    fprintf(out, "\n%-*s  %-*s  %9s  %12s  %15s  %15s\n", listen, "LISTEN", protocol, "PROTOCOL",
+        "ACTIVE", "ACCEPTED", "RECEIVED", "SENT");
+    snprintf(template, sizeof(template),
+        "{listen:-%d}  {protocol:-%d}  {active:9}  {accepts:12}  {received:15}  {sent:15}\n",
+        listen, protocol);
+    while ((server = json_next(servers, server)).text != NULL) {
+        struct json_value ended = json_member(server, "ended");
+        const char *before = "  ended: ";
+
+        write_reply(out, server, template);
+        if (has_member(server, "name"))
+            write_reply(out, server, "  server {name}\n");
+        if (json_is_true(json_member(server, "dropped")))
+            fputs("  dropped by a reload, and drains\n", out);
+        end = none;
+        while ((end = json_next_member(ended, end, name, sizeof(name))).text != NULL) {
+            fprintf(out, "%s%" PRId64 " %s", before, json_integer(end, 0), name);
+            before = ", ";
+        }
+        if (before[0] == ',')
+            putc('\n', out);
+    }
 }
 
 /* Writes "PROTOCOL.METRIC". */
@@ -308,6 +350,7 @@ void reply_text_status(struct json_value status, FILE *out)
     show_generations(json_member(status, "generations"), out);
     show_loops(json_member(status, "generations"), out);
     show_listeners(json_member(status, "listeners"), out);
+    show_servers(json_member(status, "servers"), out);
     show_metrics(json_member(status, "metrics"), out);
 }
 

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/compiler.h"
 #include "control/problems.h"
+#include "control/traffic.h"
 #include "control/worker_state.h"
 #include "os/sockets.h"
 #include "pool/exit.h"
@@ -34,11 +35,11 @@ static void write_times(const struct histogram *times, struct json *json)
 
     heartbeat_summarize(times, &summary);
     json_number(json, "n", (int64_t)summary.n);
-    json_number(json, "p50_us", (int64_t)summary.p50_us);
-    json_number(json, "p90_us", (int64_t)summary.p90_us);
-    json_number(json, "p99_us", (int64_t)summary.p99_us);
-    json_number(json, "p999_us", (int64_t)summary.p999_us);
-    json_number(json, "max_us", (int64_t)summary.max_us);
+    json_number(json, "p50_us", (int64_t)summary.p50);
+    json_number(json, "p90_us", (int64_t)summary.p90);
+    json_number(json, "p99_us", (int64_t)summary.p99);
+    json_number(json, "p999_us", (int64_t)summary.p999);
+    json_number(json, "max_us", (int64_t)summary.max);
 }
 
 /* Returns the protocol of a histogram; the last histogram is shared by the protocols beyond. */
@@ -288,6 +289,7 @@ void control_status_write(struct control *control, struct json *json)
             json_number(json, pool_deaths[i].name, (int64_t)pool->deaths[i]);
     json_close(json);
     write_listeners(&pool->serving->cycle->stream.listeners, json);
+    control_traffic_write(&pool->serving->cycle->stream, json);
     control->ops->write_tail(control->host, json);
     write_metrics(pool->serving->cycle, json);
 }

@@ -2,6 +2,7 @@
 /* The lives of a test's workers. A start has the worker set itself up as in the daemon, from a
  * configuration of its own when there are several; an end gives back what the start has taken, in
  * reverse order. Does nothing to the worker in between. */
+#include "configuration/zones.h"
 #include "kit/kit.h"
 #include "tls/link_local.h"
 #include "worker/accept.h"
@@ -97,7 +98,7 @@ static int load_cycle(struct kit_worker *own, struct log *log)
         own->cycle = kit_conf_load(test->protocols, &test->options, test->label);
     if (own->cycle == NULL)
         kit_misused("the configuration cannot be read again");
-    if (test->several && zones_open(&own->cycle->zones, &test->cycle->zones, log) == -1) {
+    if (test->several && configuration_open_zones(own->cycle, &test->cycle->zones, log) == -1) {
         cycle_destroy(&own->cycle);
         return -1;
     }

@@ -2,6 +2,7 @@
 /* Starts and ends a test: configuration, simulated world, workers; and checks at the end for
  * leftovers. The end destroys a start's objects in reverse order. */
 #include "configuration/configuration.h"
+#include "configuration/zones.h"
 #include "kit/kit.h"
 #include "module/module.h"
 #include "os/files.h"
@@ -270,7 +271,7 @@ static int start_workers(fb_test *test)
     struct kit_worker *own;
 
     init_test_log(test, &log);
-    if (zones_open(&test->cycle->zones, NULL, &log) == -1)
+    if (configuration_open_zones(test->cycle, NULL, &log) == -1)
         return -1;
     seed_maps(test);
     for (unsigned i = 0; i < test->worker_n; i++) {
@@ -352,6 +353,20 @@ static void check_lines(fb_test *test, const char *text)
     }
 }
 
+/* Returns the clients that the statistics have. */
+static uint64_t count_clients(const fb_test *test)
+{
+    const void *memory = zone_memory(test->cycle->stream.stats);
+    struct stats_totals totals;
+    uint64_t active = 0;
+
+    for (uint32_t i = 0; i < stats_n(memory); i++) {
+        stats_read(memory, i, &totals);
+        active += totals.active;
+    }
+    return active;
+}
+
 /* Reports as faults all connections and memory that the workers have left. */
 static void check_test_left(fb_test *test)
 {
@@ -360,6 +375,8 @@ static void check_test_left(fb_test *test)
     shared_totals(test->shared, totals);
     if (totals[COUNTER_ACTIVE] > 0)
         kit_fault(test, "connections are left");
+    if (test->cycle->stream.stats != NULL && count_clients(test) > 0)
+        kit_fault(test, "clients are left in the statistics");
     if (test->closings + test->became_n != test->openings)
         kit_fault(test, "%" PRIu64 " connections were opened, and %" PRIu64 " were closed",
             test->openings, test->closings + test->became_n);

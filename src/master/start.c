@@ -9,6 +9,7 @@
 #include "configuration/configuration.h"
 #include "configuration/listeners.h"
 #include "configuration/logs.h"
+#include "configuration/zones.h"
 #include "master/master.h"
 #include "net/listener_open.h"
 #include "net/listener_socket.h"
@@ -222,7 +223,8 @@ static int run_single(struct start *start)
     while (process_ops->reap(-1, NULL, false) > 0)
         continue;
     if (slot_acquire(shared, &heritage.slot) && open_listeners(cycle, inherited, &log) == 0 &&
-        zones_open(&cycle->zones, NULL, &log) == 0 && pidfile_write_pid(&pidfile, &log) == 0) {
+        configuration_open_zones(cycle, NULL, &log) == 0 &&
+        pidfile_write_pid(&pidfile, &log) == 0) {
         zones_slot_acquired(&cycle->zones, heritage.slot);
         process_background_done(start->background, logs_standard(&cycle->core));
         logs_lead_output(&cycle->core, -1);

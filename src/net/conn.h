@@ -102,14 +102,15 @@ struct fb_conn {
     void *owner; /* the owner's, as are the next two */
     void *state;
     struct session_conn *session;
-    struct conn_pipe_end *pipe; /* end of a pipe, or NULL */
-    struct chunk *in;           /* received and not consumed, or NULL */
-    struct chunk *out;          /* the last of a ring of chunks to send, or NULL */
-    size_t unsent;              /* bytes in `out` */
-    uint64_t received, sent;    /* bytes */
-    uint64_t number;            /* in the log; no other worker's */
-    uint64_t opened_ms;         /* monotonic; the owner's */
-    uint64_t moved_ms;          /* monotonic; when input was last given to `data`, or output left */
+    struct conn_pipe_end *pipe;    /* end of a pipe, or NULL */
+    struct chunk *in;              /* received and not consumed, or NULL */
+    struct chunk *out;             /* the last of a ring of chunks to send, or NULL */
+    size_t unsent;                 /* bytes in `out` */
+    struct stats_traffic *traffic; /* where the bytes are counted, besides; the owner's choice */
+    uint64_t received, sent;       /* bytes */
+    uint64_t number;               /* in the log; no other worker's */
+    uint64_t opened_ms;            /* monotonic; the owner's */
+    uint64_t moved_ms; /* monotonic; when input was last given to `data`, or output left */
     struct conn_peer peer;
     uint32_t deadline;          /* if `limited`: the low bits of the loop's monotonic ms */
     uint32_t phase : 8;         /* enum conn_phase; only conn_set_phase() changes it */
@@ -131,12 +132,24 @@ struct fb_conn {
 };
 
 /* An idle connection costs a slot and the protocol's state, no more. */
-static_assert(sizeof(struct fb_conn) <= 248, "an idle connection has become dearer");
+static_assert(sizeof(struct fb_conn) <= 256, "an idle connection has become dearer");
 
 /* Whether any log takes a line of the connection. */
 static inline bool conn_logs(const struct fb_conn *conn, enum log_level level)
 {
     return unlikely(level <= conn->net->log->level || conn->debug);
+}
+
+static inline void conn_count_received(struct fb_conn *conn, size_t n)
+{
+    conn->received += n;
+    stats_add(&conn->traffic->received, n);
+}
+
+static inline void conn_count_sent(struct fb_conn *conn, size_t n)
+{
+    conn->sent += n;
+    stats_add(&conn->traffic->sent, n);
 }
 
 /* Restarts the idle time; the owner's timer asks conn_idle_ms() at the expiry. */

@@ -84,6 +84,7 @@ static ALWAYS_INLINE struct fb_conn *take_slot(
     source->io = loop->mechanism->io;
     source->io_state = loop->mechanism_state;
     conn->net = net;
+    conn->traffic = &net->traffic;
     conn->ops = ops;
     conn->owner = owner;
     conn_peer_set(&conn->peer, peer);

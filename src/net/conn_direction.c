@@ -42,7 +42,7 @@ size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
         return 0;
     }
     conn_trace(to, "sent %zu of %zu bytes", result.n, in.n);
-    to->sent += result.n;
+    conn_count_sent(to, result.n);
     conn_note_moved(to);
     if (unlikely(result.n < in.n))
         to->source.events[EVENT_WRITE].ready = false;
@@ -172,7 +172,7 @@ static void push_held(struct fb_conn *to)
                 to, "sent %zu of %" PRIu32 " bytes of a pipe", result.n, direction->buffered);
             assert(result.n <= direction->buffered);
             direction->buffered -= (uint32_t)result.n;
-            to->sent += result.n;
+            conn_count_sent(to, result.n);
             conn_note_moved(to);
             break;
         case IO_AGAIN_READ:
@@ -195,7 +195,7 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
     struct conn_direction *direction = &conn->pipe->from;
 
     conn_trace(conn, "received %zu bytes into a pipe", n);
-    conn->received += n;
+    conn_count_received(conn, n);
     direction->buffered += (uint32_t)n;
     direction->little = n < LITTLE ? (uint8_t)(direction->little + 1) : 0;
     if (direction->little == LITTLE_TIMES)

@@ -94,7 +94,7 @@ static inline bool receive_into(struct fb_conn *conn, struct io_span *span)
         note_nothing(conn, result);
         return false;
     }
-    conn->received += span->n;
+    conn_count_received(conn, span->n);
     /* less than there was room for: no more is there, unless the end is known to follow; a layer
      * knows what room there was */
     if (likely((span->n < room || source->layered) && !source->eof) &&

@@ -147,7 +147,7 @@ static void drop_sent(struct fb_conn *conn, size_t n)
 
     assert(n <= conn->unsent);
     conn->unsent -= n;
-    conn->sent += n;
+    conn_count_sent(conn, n);
     while (n > 0 && conn->out != NULL) {
         struct chunk *first = conn->out->next;
         size_t length = chunk_length(first);
@@ -236,7 +236,7 @@ static bool send_file_piece(struct fb_conn *conn, struct chunk *chunk)
     conn_trace(conn, "sent %zu of %zu bytes of a file", result.n, most);
     assert(result.n <= chunk->file.left && result.n <= conn->unsent);
     conn->unsent -= result.n;
-    conn->sent += result.n;
+    conn_count_sent(conn, result.n);
     conn_note_moved(conn);
     if (conn->source.held)
         conn->source.events[EVENT_WRITE].ready = false;

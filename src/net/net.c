@@ -45,7 +45,7 @@ static ALWAYS_INLINE void send_borrowed(struct net *net)
     conn_trace(conn, "sent %zu of %zu bytes", result.n, result.n);
     net->borrower = NULL;
     conn->unsent = 0;
-    conn->sent += result.n;
+    conn_count_sent(conn, result.n);
     conn_note_moved(conn);
 }
 

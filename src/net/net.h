@@ -13,6 +13,7 @@
 #include "event/loop.h"
 #include "net/chunk.h"
 #include "shm/shared.h"
+#include "shm/stats.h"
 
 #include <forkbeard/types.h>
 #include <sys/uio.h>
@@ -56,7 +57,8 @@ struct fb_conn;
 struct net {
     struct loop loop; /* the first member: handlers are given the loop */
     struct log *log;
-    struct counters *counters; /* this worker's */
+    struct counters *counters;    /* this worker's */
+    struct stats_traffic traffic; /* bytes of connections that are counted nowhere else */
     struct heartbeat *heartbeat;
     const struct memory *memory; /* for whatever a connection needs */
     uint32_t connections_max, connection_n;

@@ -10,6 +10,7 @@
 #include "channel/channel.h"
 #include "configuration/configuration.h"
 #include "configuration/listeners.h"
+#include "configuration/zones.h"
 #include "keeper/keeper.h"
 #include "keeper/pair_store.h"
 #include "keeper/ticket_memory.h"
@@ -372,7 +373,7 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     tls_profiles_load_kernel(&cycle->tls, pool->log);
     if (sandbox_prepare(cycle, pool->log) == 0 && prepare_tickets(pool, cycle) == 0 &&
         listeners_open(cycle, in_force, pool->adopted, slots, pool->log) == 0) {
-        if (zones_open(&cycle->zones, zones, pool->log) == 0)
+        if (configuration_open_zones(cycle, zones, pool->log) == 0)
             generation = create_generation(pool, cycle, opened);
         /* held by the first generation, or given up */
         zones_close(pool->adopted_zones);

@@ -48,17 +48,31 @@ static enum session_end cause_of_close(const struct fb_conn *client, enum sessio
     return session_status(client) == STATUS_INTERNAL ? SESSION_END_ERROR : otherwise;
 }
 
-void session_end_conclude(struct fb_conn *client, fb_reason reason)
+enum session_end session_end_of(const struct fb_conn *client, fb_reason reason)
 {
+    const struct session_conn *session = client->session;
     enum session_end end;
 
+    if (session != NULL && session->end != SESSION_END_NONE)
+        return (enum session_end)session->end;
     assert(reason >= FB_FINISHED && (size_t)reason < countof(ends_by_reason));
     end = (enum session_end)ends_by_reason[reason];
     if (reason == FB_FINISHED || reason == FB_PIPE_BROKEN)
         end = cause_of_close(client, end);
     else if (reason == FB_TIMED_OUT && session_status(client) == STATUS_TOO_SLOW)
         end = SESSION_END_TOO_SLOW;
-    session_end_note(client, end);
+    return end;
+}
+
+void session_end_conclude(struct fb_conn *client, fb_reason reason)
+{
+    session_end_note(client, session_end_of(client, reason));
+}
+
+const char *session_end_name(enum session_end end)
+{
+    assert(end < SESSION_ENDS);
+    return texts[end];
 }
 
 const char *session_end_text(const struct fb_conn *client)

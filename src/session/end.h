@@ -25,8 +25,13 @@ static inline void session_end_note(struct fb_conn *conn, enum session_end end)
 }
 /* Returns how the last try of a client has ended the session, if at all. */
 enum session_end session_end_of_tries(const struct fb_conn *client);
-/* Finds the cause of the end of a client's session; the connection ends for `reason`. */
+/* Returns the cause of the end of a client's session: the one noted, or derived from `reason`, for
+ * which the connection ends. */
+enum session_end session_end_of(const struct fb_conn *client, fb_reason reason);
+/* Notes that cause. */
 void session_end_conclude(struct fb_conn *client, fb_reason reason);
 
+/* Returns the text of a cause; NULL of SESSION_END_NONE. */
+const char *session_end_name(enum session_end end);
 /* Returns the cause of the end of the client's session, for $session_end; NULL before the end. */
 const char *session_end_text(const struct fb_conn *client);

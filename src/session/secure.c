@@ -66,6 +66,8 @@ static void count_plain_bytes(struct fb_conn *conn, const struct session_secure 
         conn->received = secure->received;
     if (conn->sent > secure->sent)
         conn->sent = secure->sent;
+    if (!secure->opens && !conn->outgoing)
+        session_stats_resume(conn, &secure->mark);
 }
 
 /* Leaves the phase with TLS on the connection, in the state that the protocol has asked for. */
@@ -218,6 +220,7 @@ static void begin_handshake(struct fb_conn *conn)
     secure->options.before.n = 0;
     secure->since = conn->net->loop.clock.mono_ms;
     secure->sent = conn->sent + conn->unsent;
+    session_stats_pause(conn, &secure->mark);
     if (!conn_is_active(conn))
         return;
     conn_deadline_set(conn, secure->options.timeout);

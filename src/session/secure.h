@@ -11,6 +11,7 @@
 #pragma once
 
 #include "session/handshake.h"
+#include "session/stats.h"
 #include "tls/hello.h"
 
 #define SESSION_SECURE_KIND KIND('S', 'S', 'E', 'C')
@@ -35,17 +36,18 @@ struct session_secure {
     struct conn_ops ops; /* the connection's */
     struct session_handshake core;
     struct session_secure_options options;
-    struct tls_hello hello;  /* for options.prepare */
-    uint64_t since;          /* monotonic ms */
-    uint64_t received, sent; /* the session's own bytes; `received` since `heard` */
-    struct chunk *out;       /* written by the protocol since the begin, as conn->out */
-    size_t unsent;           /* bytes in `out` */
-    uint8_t reason;          /* fb_reason of a connection that closes without a handshake; 0 */
-    bool opens;              /* `opened` has not run */
-    bool awaits;             /* the connect has not been answered */
-    bool heard;              /* input was offered since the begin */
-    bool stopped;            /* the protocol wants no input */
-    bool shuts;              /* the protocol has ended our half */
+    struct tls_hello hello;         /* for options.prepare */
+    uint64_t since;                 /* monotonic ms */
+    uint64_t received, sent;        /* the session's own bytes; `received` since `heard` */
+    struct session_stats_mark mark; /* of the begin */
+    struct chunk *out;              /* written by the protocol since the begin, as conn->out */
+    size_t unsent;                  /* bytes in `out` */
+    uint8_t reason; /* fb_reason of a connection that closes without a handshake; 0 */
+    bool opens;     /* `opened` has not run */
+    bool awaits;    /* the connect has not been answered */
+    bool heard;     /* input was offered since the begin */
+    bool stopped;   /* the protocol wants no input */
+    bool shuts;     /* the protocol has ended our half */
 };
 
 /* Whether a handshake that the session has begun is under way, or its connection closes. */

@@ -7,7 +7,7 @@
 #include "names/setting.h"
 #include "net/address.h"
 #include "net/listener.h"
-#include "shm/zone.h"
+#include "shm/stats.h"
 #include "upstream/upstream.h"
 
 #include <bsd/sys/queue.h>
@@ -114,6 +114,16 @@ static inline void *server_feature(const struct server *server, unsigned feature
 /* Limit of bindings with a bit in a chain (backends/chain.h). */
 #define CHAIN_BITS 32
 
+/* The statistics of one `listen` of a server, or of all that have none of their own. */
+struct listen_stats {
+    STAILQ_ENTRY(listen_stats) link;
+    const struct conf_word *word; /* the directive's; NULL: of all others */
+    const struct server *server;
+    const char *address, *name; /* name: the first `server_name`; "": the default server */
+    uint32_t entry;             /* in the zone, once that is open */
+    struct stats *own;          /* this worker's numbers; NULL: not counted */
+};
+
 /* An address of a server: one `listen`, or one port of a range. The owner of connections. Of
  * servers with one address each has a binding, and the default server's is the port's. */
 struct binding {
@@ -122,6 +132,7 @@ struct binding {
     struct address address;
     char text[ADDRESS_TEXT];
     struct server *server;
+    struct listen_stats *stats; /* NULL: not counted */
     /* choose another binding of the address by the name that a TLS client asks for; NULL: none
      * is */
     const struct server_names *names;
@@ -160,9 +171,13 @@ struct stream_settings {
     void **features;             /* structs of the features, by place; NULL: no stream {} */
     bool access_logs;            /* some access logs exist, which workers open */
     struct names_setting system; /* the resolver of the system, the first of all */
-    const struct names_setting *resolver; /* stream {}'s, for workers; NULL: none is used */
-    int64_t resolver_timeout;             /* ms; stream {}'s */
-    uint64_t needs;                       /* FB_NEEDS_... of directives outside of servers */
+    const struct names_setting *resolver;     /* stream {}'s, for workers; NULL: none is used */
+    int64_t resolver_timeout;                 /* ms; stream {}'s */
+    uint64_t needs;                           /* FB_NEEDS_... of directives outside of servers */
+    STAILQ_HEAD(, listen_stats) listen_stats; /* the first is that of all others */
+    uint32_t listen_stats_n;
+    struct zone *stats; /* NULL: nothing is counted */
+    struct stats_shape stats_shape;
     uint32_t binding_n;
     uint64_t listen_ports; /* bits of the ports of listeners, by the low six bits of a port */
 };

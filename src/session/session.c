@@ -23,6 +23,7 @@
 #include "session/idle.h"
 #include "session/log.h"
 #include "session/read.h"
+#include "session/stats.h"
 #include "session/timeouts.h"
 #include "session/use.h"
 
@@ -76,6 +77,7 @@ struct fb_conn *session_accept(
     if (unlikely(stream->debug_n > 0))
         conn->debug = is_debugged(stream, peer);
     counters_add(stream->net.counters, COUNTER_HANDLED, 1);
+    session_stats_accept(conn);
     return conn;
 }
 
@@ -150,6 +152,7 @@ static ALWAYS_INLINE bool admit_client(struct stream *stream, struct fb_conn *co
         return false;
     }
     conn_debug(conn, "opened for \"%s\"", server->protocol->name);
+    session_stats_begin(conn);
     if (server->protocol->conn_state > 0 && !give_state(stream, conn, server)) {
         conn_log(
             conn, LEVEL_CRIT, errno, "no memory for the state of \"%s\"", server->protocol->name);
@@ -214,7 +217,9 @@ void session_move(struct fb_conn *conn, struct binding *binding)
     assert(!conn->outgoing && conn->session_phase >= SESSION_NEW);
     assert(conn->session_phase <= SESSION_PREREAD);
     net_reserve(conn->net, -session_keeps_slot(conn));
+    session_stats_end(conn, SESSION_END_NONE);
     conn->owner = binding;
+    session_stats_accept(conn);
     net_reserve(conn->net, session_keeps_slot(conn));
 }
 
@@ -382,6 +387,8 @@ void session_closed(struct fb_conn *conn, fb_reason reason)
         session_log_end(conn, reason);
     if (server->after != NULL && !conn->outgoing)
         note_session_end(conn, reason);
+    if (!conn->outgoing)
+        session_stats_end(conn, session_end_of(conn, reason));
     if (unlikely(reason == FB_PIPE_BROKEN) && server->protocol->api < 4)
         reason = FB_ABORTED; /* API 3 lacks FB_PIPE_BROKEN */
     if (unlikely(conn->outgoing && conn->session_phase == SESSION_NEW) && net_is_full(conn->net))

@@ -114,6 +114,7 @@ static struct cycle *create_cycle(const struct memory *memory)
     cycle->stream.variables = variables;
     STAILQ_INIT(&cycle->stream.servers);
     STAILQ_INIT(&cycle->stream.upstreams);
+    STAILQ_INIT(&cycle->stream.listen_stats);
     RB_INIT(&variables->all);
     listener_set_init(&cycle->stream.listeners);
     STAILQ_INIT(&cycle->needs.paths);

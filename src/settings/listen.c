@@ -218,6 +218,7 @@ int listen_set(struct apply *apply, const struct conf_directive *directive, void
     const char *lacking;
 
     (void)field;
+    listen.in_range = found.last != 0;
     if (set_listen_parameters(apply, directive, &listen) == -1 || status == -1)
         return -1;
     lacking = listener_lacks(&listen.options);

@@ -9,6 +9,7 @@
 #include <bsd/sys/tree.h>
 
 struct binding;
+struct listen_stats;
 struct scope;
 struct server_names;
 struct stream_settings;
@@ -25,6 +26,7 @@ struct listen_address {
     bool own_socket;     /* `bind`, or an option that needs a separate socket */
     bool proxy_protocol; /* clients begin with a PROXY header */
     bool ssl;            /* clients begin with a TLS handshake */
+    bool in_range;       /* one port of several */
     bool passed;         /* the service manager's (fd:NAME) */
     bool default_server;
     struct server *server;
@@ -40,5 +42,11 @@ struct listen_address {
 int listen_set(struct apply *apply, const struct conf_directive *directive, void *field);
 /* Returns the bit of a further binding in chains; 0: there is none left (backends/chain.h). */
 uint32_t ports_next_chain(struct stream_settings *stream);
+/* Returns the statistics of a `listen`; `name` is one by which the server is chosen at the address,
+ * or "". NULL after a report (stats.c). */
+struct listen_stats *listen_stats_make(
+    struct apply *apply, const struct listen_address *listen, const char *name);
+/* Declares the zone of the statistics (stats.c). */
+void listen_stats_declare(struct apply *apply);
 /* Makes the cycle's listeners of the `listen` directives of all servers (ports.c). */
 void ports_build(struct apply *apply, struct scope *stream);

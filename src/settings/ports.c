@@ -58,6 +58,7 @@ static void add_binding(
     binding->address = listen->address;
     binding->server = listen->chosen->server;
     binding->ops = &session_conn_ops;
+    binding->stats = listen_stats_make(apply, listen->chosen, "");
     listen->binding = binding;
     address_format_zone(&listen->address, binding->text);
     binding->chain = ports_next_chain(stream);

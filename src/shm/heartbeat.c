@@ -77,11 +77,11 @@ struct heartbeat_stall heartbeat_take_stall(struct heartbeat *heartbeat)
 }
 
 /* Returns the upper end of the bucket, below which `n` of the times lie. */
-static uint64_t bucket_end(const uint64_t counts[HISTOGRAM_BUCKETS], uint64_t n)
+static uint64_t bucket_end(const uint64_t counts[], unsigned buckets, uint64_t n)
 {
     unsigned i = 0;
 
-    for (uint64_t sum = counts[0]; sum < n && i < HISTOGRAM_BUCKETS - 1; sum += counts[i])
+    for (uint64_t sum = counts[0]; sum < n && i < buckets - 1; sum += counts[i])
         i++;
     return UINT64_C(1) << i;
 }
@@ -92,12 +92,12 @@ static uint64_t share_of_times(uint64_t n, unsigned thousandths)
     return n / 1000 * thousandths + (n % 1000 * thousandths + 999) / 1000;
 }
 
-void heartbeat_summarize(const struct histogram *histogram, struct histogram_summary *out)
+void histogram_summarize(uint64_t counts[], unsigned buckets, struct histogram_summary *out)
 {
-    uint64_t counts[HISTOGRAM_BUCKETS], n = 0;
+    uint64_t n = 0;
 
-    for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        counts[i] = atomic_load_explicit(&histogram->n[i], memory_order_relaxed);
+    assert(buckets > 0 && buckets <= 64);
+    for (unsigned i = 0; i < buckets; i++) {
         if (counts[i] > COUNT_MOST)
             counts[i] = COUNT_MOST;
         n += counts[i];
@@ -105,9 +105,18 @@ void heartbeat_summarize(const struct histogram *histogram, struct histogram_sum
     *out = (struct histogram_summary) { .n = n };
     if (n == 0)
         return;
-    out->p50_us = bucket_end(counts, share_of_times(n, 500));
-    out->p90_us = bucket_end(counts, share_of_times(n, 900));
-    out->p99_us = bucket_end(counts, share_of_times(n, 990));
-    out->p999_us = bucket_end(counts, share_of_times(n, 999));
-    out->max_us = bucket_end(counts, n);
+    out->p50 = bucket_end(counts, buckets, share_of_times(n, 500));
+    out->p90 = bucket_end(counts, buckets, share_of_times(n, 900));
+    out->p99 = bucket_end(counts, buckets, share_of_times(n, 990));
+    out->p999 = bucket_end(counts, buckets, share_of_times(n, 999));
+    out->max = bucket_end(counts, buckets, n);
+}
+
+void heartbeat_summarize(const struct histogram *histogram, struct histogram_summary *out)
+{
+    uint64_t counts[HISTOGRAM_BUCKETS];
+
+    for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+        counts[i] = atomic_load_explicit(&histogram->n[i], memory_order_relaxed);
+    histogram_summarize(counts, HISTOGRAM_BUCKETS, out);
 }

@@ -36,11 +36,12 @@ struct histogram {
     _Atomic uint64_t n[HISTOGRAM_BUCKETS];
 };
 
-/* Upper bounds for shares of the times: powers of two; 0 without a counted time. */
+/* Upper bounds for shares of the times, in the unit of the buckets: powers of two; 0 without a
+ * counted time. */
 struct histogram_summary {
     uint64_t n;
-    uint64_t p50_us, p90_us, p99_us, p999_us;
-    uint64_t max_us;
+    uint64_t p50, p90, p99, p999;
+    uint64_t max;
 };
 
 /* Counts a time below HISTOGRAM_GREATEST_US, in us times 2^bits; nonsense as no time. */
@@ -97,6 +98,8 @@ extern const char *const heartbeat_callback_names[CALLBACKS];
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us);
 /* Counts any time, which is rarely needed. */
 void heartbeat_count_any(struct histogram *histogram, uint64_t us) COLD;
+/* Summarizes the counts of buckets, as above, up to 64, and lowers those that are nonsense. */
+void histogram_summarize(uint64_t counts[], unsigned buckets, struct histogram_summary *out);
 /* Reads the numbers once, whatever they are. */
 void heartbeat_summarize(const struct histogram *histogram, struct histogram_summary *out);
 /* Count a time that has reached the limit, or is of a protocol without a histogram of its own;

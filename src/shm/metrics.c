@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MAGIC 0x66626d74u
-#define REVISION 3u
+#define REVISION 4u
 
 /* Tries to read totals between two folds; the last try's may be off by one fold. */
 #define TRIES 1000
@@ -25,7 +25,7 @@ struct shm_metrics {
     alignas(CACHE_LINE) uint32_t magic;
     uint32_t revision;
     uint32_t n;
-    uint32_t reserved;
+    uint32_t used; /* metrics that workers write: the first */
     struct {
         _Atomic uint64_t state;  /* read by in_force() and left_out() */
         _Atomic uint32_t slot_n; /* no slot beyond has ever had a worker */
@@ -76,7 +76,7 @@ static size_t metrics_size(const void *memory_shape)
 
     if (shape->n < 1 || shape->n > SHM_METRICS_MAX)
         return 0;
-    for (uint32_t i = 0; i < shape->n; i++)
+    for (uint32_t i = 0; i < shape->n && shape->kinds != NULL; i++)
         if (shape->kinds[i] != SHM_COUNTER && shape->kinds[i] != SHM_GAUGE)
             return 0;
     return rows_at(shape->n) + (size_t)SLOT_HALVES * HALF_ROWS * row_bytes(shape->n);
@@ -88,8 +88,9 @@ static int init_metrics(void *memory, const void *memory_shape)
     struct shm_metrics *metrics = memory;
 
     assert(metrics_size(shape) != 0 && (uintptr_t)metrics % segment_page() == 0);
-    metrics->n = shape->n;
-    memcpy(metrics->kinds, shape->kinds, shape->n);
+    metrics->n = metrics->used = shape->n;
+    if (shape->kinds != NULL)
+        memcpy(metrics->kinds, shape->kinds, shape->n);
     metrics->revision = REVISION;
     metrics->magic = MAGIC;
     return 0;
@@ -101,7 +102,14 @@ static bool is_metrics(const void *memory, const void *memory_shape)
     const struct shm_metrics *metrics = memory;
 
     return metrics->magic == MAGIC && metrics->revision == REVISION && metrics->n == shape->n &&
-           memcmp(metrics->kinds, shape->kinds, shape->n) == 0;
+           metrics->used <= metrics->n &&
+           (shape->kinds == NULL || memcmp(metrics->kinds, shape->kinds, shape->n) == 0);
+}
+
+void shm_metrics_use(struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t n)
+{
+    assert(n <= shape->n);
+    metrics->used = n;
 }
 
 /* Includes the slot's row in the totals. */
@@ -114,6 +122,12 @@ static void acquire_row(void *memory, const void *shape, struct slot_id id)
     assert(id.slot < SLOT_HALVES * SLOT_MAX);
     if (*n <= id.slot % SLOT_MAX)
         *n = id.slot % SLOT_MAX + 1;
+}
+
+bool shm_metrics_had_worker(const struct shm_metrics *metrics, uint32_t slot)
+{
+    assert(slot < SLOT_HALVES * SLOT_MAX);
+    return slot % SLOT_MAX < metrics->halves[slot / SLOT_MAX].slot_n;
 }
 
 static shm_row *dead_row(
@@ -190,6 +204,7 @@ static void set_state(struct shm_metrics *metrics, uint32_t half, uint32_t force
 /* Finishes a fold: our own, or left incomplete by a dead master. */
 static void finish_fold(struct shm_metrics *metrics, uint32_t n, uint32_t half)
 {
+    uint32_t used = metrics->used;
     uint64_t state = metrics->halves[half].state;
     uint32_t out = left_out(state);
     shm_row *dead;
@@ -197,7 +212,7 @@ static void finish_fold(struct shm_metrics *metrics, uint32_t n, uint32_t half)
     if (out == 0 || out > SLOT_MAX) /* beyond: written by another master's stray pointer */
         return;
     dead = row_at(metrics, n, row_of_slot(half * SLOT_MAX + out - 1));
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < used && i < n; i++)
         shm_metric_set(&dead[i], 0);
     set_state(metrics, half, in_force(state), 0);
 }
@@ -212,16 +227,16 @@ static void fold_row(void *memory, const void *memory_shape, struct slot_id id)
     shm_row *before, *after, *dead;
 
     assert(slot < SLOT_HALVES * SLOT_MAX);
-    if (slot % SLOT_MAX >= metrics->halves[half].slot_n)
+    if (!shm_metrics_had_worker(metrics, slot))
         return; /* the slot's row was never touched, and is not now */
     finish_fold(metrics, n, half);
     force = in_force(metrics->halves[half].state);
     before = dead_row(metrics, n, half, force);
     after = dead_row(metrics, n, half, 1 - force);
     dead = row_at(metrics, n, row_of_slot(slot));
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < metrics->used && i < n; i++) {
         shm_metric_set(&after[i], before[i]);
-        if (shape->kinds[i] == SHM_COUNTER)
+        if (shape->kinds == NULL || shape->kinds[i] == SHM_COUNTER)
             shm_metric_add(&after[i], dead[i]);
     }
     set_state(metrics, half, 1 - force, slot % SLOT_MAX + 1);

@@ -19,7 +19,7 @@ enum shm_metric {
 
 struct shm_metrics_shape {
     uint32_t n;           /* 1 to SHM_METRICS_MAX */
-    const uint8_t *kinds; /* an enum shm_metric each */
+    const uint8_t *kinds; /* an enum shm_metric each; NULL: all are counters */
 };
 
 struct shm_metrics;
@@ -30,7 +30,15 @@ typedef _Atomic int64_t shm_row;
 /* The kind of zone with a struct shm_metrics_shape. */
 extern const struct zone_kind shm_metrics_kind;
 
+/* Whether a worker has ever had the slot's row. */
+bool shm_metrics_had_worker(const struct shm_metrics *metrics, uint32_t slot);
+
 /* The functions below get the memory's own shape. */
+
+/* The master: only the first n metrics are used from now on, where all were; or more than before.
+ * Others take no memory. */
+void shm_metrics_use(
+    struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t n);
 
 /* Returns a slot's row. */
 shm_row *shm_metrics_row(

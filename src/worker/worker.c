@@ -12,6 +12,7 @@
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"
+#include "session/stats.h"
 #include "settings/calls.h"
 #include "systemd/notify.h"
 #include "upstream/queue.h"
@@ -168,6 +169,7 @@ static int open_upstreams(struct worker *worker)
 
 static int start_service(struct worker *worker)
 {
+    session_stats_open(&worker->cycle->stream, worker->heritage->slot.slot);
     if (worker_protocols_start(worker) == -1 || messages_greet_all(worker) == -1)
         return -1;
     file_reads_open(worker);

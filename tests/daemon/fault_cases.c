@@ -295,7 +295,7 @@ const struct fault_case fault_cases[] = {
         .says = "setsockopt(SO_REUSEPORT, 1) 127.0.0.1:$1 failed" },
 
     /* the sandbox's filter */
-    { .call = "mmap", .process = MASTER, .nth = 5, .error = ENOMEM, .says = FILTER "(12: " },
+    { .call = "mmap", .process = MASTER, .nth = 6, .error = ENOMEM, .says = FILTER "(12: " },
     { .call = "fork", .process = MASTER, .nth = 2, .error = EAGAIN, .says = FILTER "(11: " },
 
     /* shared memory */
@@ -316,12 +316,14 @@ const struct fault_case fault_cases[] = {
         .nth = 3,
         .error = ENOMEM,
         .says = " cannot be declared: " },
-    { .call = "mmap", .process = MASTER, .nth = 6, .error = ENOMEM, .says = "zone \"trouble\"" },
+    { .call = "mmap", .process = MASTER, .nth = 7, .error = ENOMEM, .says = "zone \"trouble\"" },
     { .call = "mmap",
         .process = MASTER,
-        .nth = 7,
+        .nth = 8,
         .error = ENOMEM,
         .says = "zone \"trouble_too\"" },
+    { .call = "mmap", .process = MASTER, .nth = 9, .error = ENOMEM, .says = "zone \"stats:" },
+    { .call = "fcntl", .process = MASTER, .nth = 9, .error = EMFILE, .says = "zone \"stats:" },
 
     /* the workers' birth */
     { .call = "socketpair",
@@ -356,12 +358,12 @@ const struct fault_case fault_cases[] = {
         .says = "fork() failed while spawning a worker (11: " },
     { .call = "fcntl",
         .process = MASTER,
-        .nth = 9,
+        .nth = 10,
         .error = EBADF,
         .says = "fcntl() failed while spawning a worker (9: " },
     { .call = "fcntl",
         .process = MASTER,
-        .nth = 12,
+        .nth = 13,
         .error = EBADF,
         .says = "fcntl() failed while spawning a worker (9: " },
 
@@ -411,7 +413,8 @@ const struct fault_case fault_cases[] = {
         .nth = 7,
         .error = ENOMEM,
         .says = "zone \"trouble_too\" could not be mapped in a worker: mmap() failed (12: " },
-    { .call = "mmap", .process = 3, .nth = 8, .error = ENOMEM, .says = "no memory for " },
+    { .call = "mmap", .process = 3, .nth = 9, .error = ENOMEM, .says = "zone \"stats:" },
+    { .call = "mmap", .process = 3, .nth = 10, .error = ENOMEM, .says = "no memory for " },
     { .call = "setgid", .process = 3, .nth = 1, .error = EPERM, .says = "setgid(" },
     { .call = "setgroups", .process = 4, .nth = 1, .error = ENOMEM, .says = "setgroups() to " },
     { .call = "setuid", .process = 5, .nth = 1, .error = EAGAIN, .says = "setuid(" },

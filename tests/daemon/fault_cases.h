@@ -26,7 +26,7 @@
 /* The child that makes the sandbox's filter, the master's second fork(), after the master's third
  * mmap(). The rows count with the child, and a build without a filter has none. */
 #define FAULT_FILTER 2
-#define FAULT_FILTER_MMAP 5
+#define FAULT_FILTER_MMAP 6
 #define FAULT_FILTER_FORK 2
 
 /* A configuration, or a call failing as FAULT_AFTER is loaded. */

@@ -59,7 +59,7 @@ static void step(struct world *world, const uint8_t *data)
         heartbeat_callback(heartbeat_now(&shared_slot(world->shared, id)->heartbeat));
         heartbeat_protocol(heartbeat_now(&shared_slot(world->shared, id)->heartbeat));
         heartbeat_summarize(&shared_slot(world->shared, id)->heartbeat.turns, &times);
-        require(times.n <= INT64_MAX && times.p50_us <= times.max_us, "a summary is out of bounds");
+        require(times.n <= INT64_MAX && times.p50 <= times.max, "a summary is out of bounds");
     } else {
         overwrite(world, id, data[2]);
     }

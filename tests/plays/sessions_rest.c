@@ -76,6 +76,29 @@ static void make_room(struct random_sessions *random)
     receive_all(random);
 }
 
+/* Checks that the statistics of a living master process have the clients of all living workers, and
+ * no other. */
+static void check_statistics(
+    const struct random_sessions *random, const struct play_process *process)
+{
+    const void *memory = zone_memory(process->whole->heritage.cycle->stream.stats);
+    const struct play_process *other;
+    struct stats_totals totals;
+    uint64_t counted = 0, active = 0;
+
+    if (process->parent == NULL || process->parent->exited)
+        return;
+    for (uint32_t i = 0; i < stats_n(memory); i++) {
+        stats_read(memory, i, &totals);
+        counted += totals.active;
+    }
+    TAILQ_FOREACH (other, &random->play->processes, link)
+        if (other->whole != NULL && !other->exited && other->whole->stats == process->whole->stats)
+            active += play_whole_counter(other, COUNTER_ACTIVE);
+    if (counted != active)
+        random_sessions_give_up(random, "the statistics have other clients than the workers");
+}
+
 /* Checks the service of all clients, and the counters. */
 static void check_served(struct random_sessions *random)
 {
@@ -90,11 +113,14 @@ static void check_served(struct random_sessions *random)
         if (!play_session_is_served(session))
             random_sessions_give_up(random, "a client waits for its bytes for ever");
     }
-    TAILQ_FOREACH (process, &play->processes, link)
-        if (process->whole != NULL && !process->exited &&
-            play_whole_counter(process, COUNTER_ACTIVE) !=
-                play_sessions_of(&random->sessions, process->pid))
+    TAILQ_FOREACH (process, &play->processes, link) {
+        if (process->whole == NULL || process->exited)
+            continue;
+        if (play_whole_counter(process, COUNTER_ACTIVE) !=
+            play_sessions_of(&random->sessions, process->pid))
             random_sessions_give_up(random, "a worker counts other sessions than it has");
+        check_statistics(random, process);
+    }
     if (play_count_workers(play) == 0)
         random_sessions_give_up(random, "there is no worker");
 }

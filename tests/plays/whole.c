@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Loads a master's configuration again; the file may have changed. */
@@ -86,6 +87,20 @@ static void enter_zones(struct cycle *to, const struct cycle *from, struct slot_
     test_require(zones_enter(&to->zones, slot, &log) == 0); /* closes the descriptors */
 }
 
+/* Gives the worker's configuration the places in the statistics, of the same file. */
+static void copy_stats(struct stream_settings *to, const struct stream_settings *from)
+{
+    const struct listen_stats *of = STAILQ_FIRST(&from->listen_stats);
+    struct listen_stats *listen;
+
+    to->stats_shape = from->stats_shape;
+    STAILQ_FOREACH (listen, &to->listen_stats, link) {
+        test_require(of != NULL);
+        listen->entry = of->entry;
+        of = STAILQ_NEXT(of, link);
+    }
+}
+
 static void copy_bells(struct bells *to, const struct bells *from)
 {
     *to = *from;
@@ -128,6 +143,7 @@ static NORETURN void run(void *arg)
 void play_whole_begin(struct play_process *process, const struct heritage *heritage)
 {
     struct play_whole *whole = calloc(1, sizeof(*whole));
+    struct stat st;
 
     test_require(whole != NULL);
     whole->heritage = (struct heritage) {
@@ -145,6 +161,9 @@ void play_whole_begin(struct play_process *process, const struct heritage *herit
         whole->heritage.bells = &whole->bells;
     }
     copy_listeners(whole->heritage.cycle, heritage->cycle);
+    copy_stats(&whole->heritage.cycle->stream, &heritage->cycle->stream);
+    test_require(fstat(heritage->cycle->stream.stats->segment.fd, &st) == 0);
+    whole->stats = st.st_ino;
     enter_zones(whole->heritage.cycle, heritage->cycle, heritage->slot);
     descriptors_add_all(&whole->heritage.descriptors, &heritage->descriptors);
     descriptors_add(&whole->heritage.descriptors, process->play->passing[1]);

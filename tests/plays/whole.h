@@ -16,8 +16,9 @@ struct source;
 struct play_whole {
     struct heritage heritage;
     struct bells bells;
-    bool waits; /* within its wait for events */
-    bool woken; /* by an exclusive watch; the kernel wakes only one */
+    ino_t stats; /* the file of its statistics, which workers of a daemon share */
+    bool waits;  /* within its wait for events */
+    bool woken;  /* by an exclusive watch; the kernel wakes only one */
 };
 
 /* In the master's thread, by fork(): begins the worker of the heritage. */

@@ -165,7 +165,7 @@ static size_t proxy_data(struct fb_conn *conn, fb_bytes in)
     session_proceed(conn);
     if (!conn_is_active(conn)) /* input of a refused client is not looked at */
         return in.n;
-    conn->received = in.n - header.length;
+    conn_count_received(conn, in.n - header.length);
     if (header.length < in.n)
         conn_offer_again(conn);
     return header.length;

@@ -182,6 +182,7 @@ static struct server_names *begin_names(struct apply *apply, struct listen_addre
 static struct binding *make_binding(
     struct apply *apply, const struct listen_address *listen, const struct binding *default_binding)
 {
+    const struct server_name *name = STAILQ_FIRST(&listen->scope->names);
     struct binding *binding = apply_alloc(apply, sizeof(*binding));
 
     if (binding == NULL)
@@ -189,6 +190,7 @@ static struct binding *make_binding(
     *binding = *default_binding;
     binding->server = listen->server;
     binding->chain = ports_next_chain(&apply->cycle->stream);
+    binding->stats = listen_stats_make(apply, listen, name != NULL ? name->name : "");
     return binding;
 }
 
