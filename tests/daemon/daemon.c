@@ -204,8 +204,8 @@ static void set_sanitizers(const struct daemon *daemon)
 {
     char options[256];
 
-    snprintf(options, sizeof(options), "exitcode=99:log_path=%s/%s/report", daemon->directory,
-        RESOURCES_REPORTS);
+    snprintf(options, sizeof(options), "exitcode=99:handle_sigill=1:log_path=%s/%s/report",
+        daemon->directory, RESOURCES_REPORTS);
     setenv("ASAN_OPTIONS", options, 1);
     setenv("UBSAN_OPTIONS", options, 1);
 }
