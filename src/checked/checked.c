@@ -187,7 +187,7 @@ static void end_checked(struct checked *checked)
     if (--checked->protocol_n > 0)
         return;
     SLIST_REMOVE(checked_scope_workers(), checked, checked, link);
-    for (uint32_t i = 0; i < checked->slot_n; i++)
+    for (uint32_t i = 0; i < checked->begun_n; i++)
         checked_slot_end(checked, &checked->slots[i]);
     free(checked->slots);
     checked_blocks_free(&checked->live);

@@ -79,8 +79,8 @@ struct checked {
     pthread_t thread;    /* the loop's */
     unsigned protocol_n; /* protocols that have started, or are about to */
     struct checked_slot *slots;
-    uint32_t slot_n;
-    const char *base; /* the first slot, and the size of a slot */
+    uint32_t slot_n, begun_n; /* none from the latter on has ever begun */
+    const char *base;         /* the first slot, and the size of a slot */
     size_t stride;
     struct checked_blocks live, ended;
     unsigned live_n, ended_n;        /* blocks */

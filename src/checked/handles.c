@@ -203,6 +203,8 @@ struct checked_slot *checked_slot_of(const fb_conn *conn)
         return NULL;
     slot = slot_at(checked, conn);
     slot->begun = true;
+    if (slot - checked->slots >= checked->begun_n)
+        checked->begun_n = (uint32_t)(slot - checked->slots) + 1;
     return slot;
 }
 
