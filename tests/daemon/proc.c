@@ -73,23 +73,22 @@ pid_t proc_parent(pid_t pid)
     return read_stat(pid, &state, &parent) ? parent : 0;
 }
 
+/* Leaves the rest of /proc alone: tests ask every two milliseconds. */
 unsigned proc_children(pid_t parent, pid_t *list, unsigned max)
 {
-    DIR *dir = opendir("/proc");
-    struct dirent *entry;
+    char name[64], pids[1024], *word, *rest = pids;
     unsigned n = 0;
 
-    if (dir == NULL)
-        return 0;
-    while ((entry = readdir(dir)) != NULL && n < max) {
-        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+    snprintf(name, sizeof(name), "task/%d/children", (int)parent);
+    snprintf(pids, sizeof(pids), "%s", proc_text(parent, name));
+    while ((word = strsep(&rest, " ")) != NULL && n < max) {
+        pid_t pid = (pid_t)strtol(word, NULL, 10);
         char state;
         int its_parent;
 
         if (pid > 0 && read_stat(pid, &state, &its_parent) && its_parent == parent && state != 'Z')
             list[n++] = pid;
     }
-    closedir(dir);
     return n;
 }
 
