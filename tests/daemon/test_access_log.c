@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Access logs: no line is lost needlessly, and nobody waits for a reader. */
+#include "base/json.h"
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/log_receiver.h"
@@ -243,6 +244,39 @@ START_TEST(syslog_takes_lines)
 }
 END_TEST
 
+/* All lines of the ready format, and of a format with empty values, are objects. */
+START_TEST(lines_are_json)
+{
+    struct daemon *daemon = daemon_start_new(1,
+        "%sevents {} stream { access_log a.log json; access_log b.log json; access_log b.log own; "
+        "log_format own escape=json "
+        "'{\"status\":$status,\"a\":$upstream_addr,\"b\":[$1,$pid,$remote_addr]}'; "
+        "server { listen 127.0.0.1:$0; echo; } }\n",
+        kinds[_i]);
+    const char *line, *end;
+    unsigned n = 0;
+
+    run_sessions(daemon, 5);
+    WAIT_FOR(count_text(daemon_text(daemon, "b.log"), "\n") == 10);
+    daemon_stop(daemon, SIGQUIT);
+    for (line = daemon_text(daemon, "b.log"); (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        struct json_value value = json_parse(line, (size_t)(end - line));
+
+        ck_assert_msg(value.text != NULL, "%s", line);
+        ck_assert_int_eq(json_integer(json_member(value, "status"), -1), 200);
+        n++;
+    }
+    ck_assert_uint_eq(n, 10);
+    ck_assert_uint_eq(count_text(daemon_text(daemon, "b.log"), "\"a\":null,\"b\":[null,"), 5);
+    ck_assert_uint_eq(count_text(daemon_text(daemon, "b.log"), ",\"127.0.0.1\"]}\n"), 5);
+    ck_assert_uint_eq(count_text(daemon_text(daemon, "a.log"), "{\"time\":\"20"), 5);
+    ck_assert_uint_eq(count_text(daemon_text(daemon, "a.log"), ",\"upstream_addr\":\"\","), 5);
+    daemon_owns(daemon, "a.log");
+    daemon_owns(daemon, "b.log");
+    daemon_finish(daemon);
+}
+END_TEST
+
 START_TEST(a_reload_changes_the_format)
 {
     struct daemon *daemon = daemon_start_new(1, STREAM("access_log a.log main buffer=4k;"));
@@ -356,6 +390,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_fifo_whose_reader_stalls, 0, KIND_N * WAYS_N);
     tcase_add_loop_test(tcase, compressed, 0, KIND_N);
     tcase_add_loop_test(tcase, syslog_takes_lines, 0, KIND_N);
+    tcase_add_loop_test(tcase, lines_are_json, 0, KIND_N);
     tcase_add_test(tcase, a_reload_changes_the_format);
     tcase_add_test(tcase, an_upgrade_goes_on);
     tcase_add_loop_test(tcase, paths_with_variables, 0, KIND_N * CACHES_N);

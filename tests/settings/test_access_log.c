@@ -38,6 +38,7 @@ static const struct {
     { "access_log a;", "log format is not specified" },
     { "log_format mine a; access_log a main;", "unknown log format \"main\"" },
     { "log_format main a; access_log a mian;", "did you mean \"main\"?" },
+    { "access_log a jsn;", "did you mean \"json\"?" },
     { "access_log off x;", "nothing stands behind \"off\"" },
     { "log_format x a; access_log '' x;", "expected a path, \"stderr\" or \"syslog:\"" },
     { "log_format x a; access_log memory:1k x;", "only files, \"stderr\" and \"syslog:\"" },
@@ -226,8 +227,34 @@ START_TEST(servers_of_syslog)
 }
 END_TEST
 
+/* The name is ready, unless the configuration defines it, before or behind the use. */
+START_TEST(a_format_that_is_ready)
+{
+    static const char *const texts[] = {
+        "access_log a json; " SERVER,
+        "log_format json x$pid; access_log a json; " SERVER,
+        "access_log a json; " SERVER "log_format json x$pid; ",
+    };
+    struct loading loading;
+    const struct line_format *format;
+    char text[256];
+
+    loading_begin(&loading);
+    snprintf(text, sizeof(text), BEGIN "%s" END, texts[_i]);
+    load(&loading, text);
+    ck_assert_msg(loading.cycle != NULL, "%s", loading.report);
+    format = logs_of(&loading, 0)->format;
+    ck_assert_str_eq(format->name, "json");
+    ck_assert_int_eq(format->escape, _i == 0 ? LOG_ESCAPE_JSON : LOG_ESCAPE_DEFAULT);
+    ck_assert_int_eq(format->values != NULL, _i == 0);
+    ck_assert_int_eq(format->part_n == 2, _i > 0);
+    loading_end(&loading);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+    tcase_add_loop_test(tcase, a_format_that_is_ready, 0, 3);
     tcase_add_loop_test(tcase, wrong_values, 0, countof(refused));
     tcase_add_test(tcase, levels_of_compression);
     tcase_add_test(tcase, inherited_all_or_none);

@@ -52,6 +52,7 @@ struct access_log_values {
 /* The feature's struct of the configuration. */
 struct access_log_conf {
     struct line_formats formats;
+    struct line_format *ready; /* the format that has a name without a log_format; NULL: not used */
     RB_HEAD(access_destinations, access_destination) destinations;
     struct access_file *files; /* destinations, once each */
     unsigned file_n, cache_n;

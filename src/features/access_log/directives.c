@@ -258,6 +258,8 @@ static int access_log_set(struct apply *apply, const struct conf_directive *dire
     if (set_file(apply, directive, log, &parameters) == -1)
         return -1;
     log->named = &directive->args[1];
+    if (log_format_use(apply, log->named) == -1)
+        return -1;
     if (logs->first == NULL)
         logs->first = log;
     else

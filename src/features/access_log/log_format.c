@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/compiler.h"
 #include "features/access_log/access_log.h"
+#include "features/access_log/json_format.h"
 #include "features/features.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
@@ -119,6 +120,34 @@ static char *write_text(char *p, char *end, const char *text, size_t n)
     return p + n;
 }
 
+static char *write_quoted(char *p, char *end, const char *s, size_t n)
+{
+    p = write_text(p, end, "\"", 1);
+    if (p != NULL)
+        p = log_escape_write(LOG_ESCAPE_JSON, p, end, s, n);
+    return p == NULL ? NULL : write_text(p, end, "\"", 1);
+}
+
+/* Writes a variable that is a whole value of JSON: a string where it could not stand as it is, and
+ * null where it is empty. */
+static char *write_json_value(
+    const struct template_part *part, struct fb_conn *conn, char *p, char *end)
+{
+    const struct variable *variable = part->variable;
+    char text[VARIABLE_TEXT_MAX];
+    struct value value;
+
+    if (variable != NULL && variable->text != NULL)
+        value = value_found(text, (size_t)(variable->text(conn, text) - text));
+    else
+        value = template_part_value(conn, part);
+    if (value.state != VALUE_FOUND || value.n == 0)
+        return write_text(p, end, "null", 4);
+    if (json_format_is_value(value.p, value.n))
+        return write_text(p, end, value.p, value.n);
+    return write_quoted(p, end, value.p, value.n);
+}
+
 char *log_format_write(const struct line_format *format, struct fb_conn *conn, char *p, char *end)
 {
     const struct template_part *part = format->parts, *stop = part + format->part_n;
@@ -128,6 +157,10 @@ char *log_format_write(const struct line_format *format, struct fb_conn *conn, c
         const struct variable *variable = part->variable;
         struct value value;
 
+        if (format->values != NULL && format->values[part - format->parts]) {
+            p = write_json_value(part, conn, p, end);
+            continue;
+        }
         if (variable != NULL && variable->text != NULL && format->escape != LOG_ESCAPE_PATH &&
             (size_t)(end - p) >= VARIABLE_TEXT_MAX) {
             p = variable->text(conn, p);
@@ -220,11 +253,11 @@ static int set_escape(
         apply, directive, 1, escapes, "a log format escaping: \"default\", \"json\" or \"none\"");
 }
 
-/* Appends the parts of a string; -1 after a report. */
-static int add_format_string(
-    struct apply *apply, const struct conf_word *word, struct line_format *format)
+/* Appends the parts of a text, the word's or a ready one; -1 after a report. */
+static int add_format_text(
+    struct apply *apply, const struct conf_word *word, const char *text, struct line_format *format)
 {
-    const struct template *template = template_of(apply, word, word->text);
+    const struct template *template = template_of(apply, word, text);
     struct template_part *parts;
 
     if (template == NULL)
@@ -232,10 +265,26 @@ static int add_format_string(
     parts = apply_alloc(apply, (format->part_n + template->part_n + 1) * sizeof(*parts));
     if (parts == NULL)
         return -1;
-    memcpy(parts, format->parts, format->part_n * sizeof(*parts));
+    if (format->part_n > 0)
+        memcpy(parts, format->parts, format->part_n * sizeof(*parts));
     memcpy(parts + format->part_n, template->parts, template->part_n * sizeof(*parts));
     format->parts = parts;
     format->part_n += template->part_n;
+    return 0;
+}
+
+/* Finds the values of a format with escape=json, whose parts are complete; -1 after a report. */
+static int find_values(struct apply *apply, struct line_format *format)
+{
+    bool *values;
+
+    if (format->escape != LOG_ESCAPE_JSON || format->part_n == 0)
+        return 0;
+    values = apply_alloc(apply, format->part_n * sizeof(*values));
+    if (values == NULL)
+        return -1;
+    json_format_find_values(format->parts, format->part_n, values);
+    format->values = values;
     return 0;
 }
 
@@ -255,14 +304,35 @@ const struct line_format *log_format_find(struct apply *apply, const struct conf
     struct nearest near = { .word = word->text };
     struct line_format *format;
 
+    if (found == NULL && strcmp(word->text, JSON_FORMAT_NAME) == 0)
+        found = conf->ready;
     if (found != NULL)
         return found;
+    nearest_try(&near, JSON_FORMAT_NAME);
     RB_FOREACH (format, line_formats, &conf->formats)
         nearest_try(&near, format->name);
     report_error(apply->report, word, "unknown log format \"%s\"%s%s%s", word->text,
         near.found != NULL ? ", did you mean \"" : "", near.found != NULL ? near.found : "",
         near.found != NULL ? "\"?" : "");
     return NULL;
+}
+
+int log_format_use(struct apply *apply, const struct conf_word *word)
+{
+    struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
+    struct line_format *format;
+
+    if (conf->ready != NULL || strcmp(word->text, JSON_FORMAT_NAME) != 0)
+        return 0;
+    format = apply_alloc(apply, sizeof(*format));
+    if (format == NULL)
+        return -1;
+    *format = (struct line_format) { .name = JSON_FORMAT_NAME, .escape = LOG_ESCAPE_JSON };
+    if (add_format_text(apply, word, json_format_text, format) == -1 ||
+        find_values(apply, format) == -1)
+        return -1;
+    conf->ready = format;
+    return 0;
 }
 
 int log_format_set(struct apply *apply, const struct conf_directive *directive, void *field)
@@ -285,7 +355,7 @@ int log_format_set(struct apply *apply, const struct conf_directive *directive, 
         first = 2;
     }
     for (unsigned i = first; i < directive->arg_n && format->parts != NULL; i++)
-        if (add_format_string(apply, &directive->args[i], format) == -1)
+        if (add_format_text(apply, &directive->args[i], directive->args[i].text, format) == -1)
             return -1;
-    return 0;
+    return find_values(apply, format);
 }

@@ -9,6 +9,7 @@
 
 #include <bsd/sys/tree.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum log_escape {
@@ -30,6 +31,7 @@ struct line_format {
     enum log_escape escape;
     unsigned part_n;
     const struct template_part *parts;
+    const bool *values; /* a flag for each part that is a whole value of JSON; NULL: none is */
 };
 
 RB_HEAD(line_formats, line_format);
@@ -39,6 +41,9 @@ char *log_format_write(const struct line_format *format, struct fb_conn *conn, c
 
 /* The directive: all strings become one list of texts and variables. */
 int log_format_set(struct apply *apply, const struct conf_directive *directive, void *field);
+/* Makes the format that is ready by name, at its first use, if the word is the name: a `log_format`
+ * of this name, wherever it stands, goes before. -1 after a report. */
+int log_format_use(struct apply *apply, const struct conf_word *word);
 /* Returns the format of the word's name; NULL after a report. */
 const struct line_format *log_format_find(struct apply *apply, const struct conf_word *word);
 
