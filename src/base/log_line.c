@@ -2,7 +2,7 @@
 /* The forms of a line: text in nginx's shape, and JSON, one object. Bytes that a terminal would act
  * on are escaped. Text without room is left out, but for the newline; in JSON long values are cut
  * within their strings, so that the object is always whole: the members after the message are made
- * first. Only log_stamp_update() calls strftime() for a local time. */
+ * first. Only log_stamp_set() calls strftime() for a local time. */
 #include "base/log_line.h"
 
 #include "base/json.h"
@@ -35,9 +35,8 @@ int log_level_parse(const char *name)
     return -1;
 }
 
-void log_stamp_update(struct log_stamp *stamp)
+void log_stamp_set(struct log_stamp *stamp, time_t now)
 {
-    time_t now = time(NULL);
     struct tm tm;
 
     if (now == stamp->second)
@@ -45,7 +44,16 @@ void log_stamp_update(struct log_stamp *stamp)
     localtime_r(&now, &tm);
     strftime(stamp->date, sizeof(stamp->date), "%Y/%m/%d %H:%M:%S", &tm);
     strftime(stamp->syslog, sizeof(stamp->syslog), "%b %e %H:%M:%S", &tm);
+    strftime(stamp->rfc5424, sizeof(stamp->rfc5424), "%Y-%m-%dT%H:%M:%S", &tm);
+    strftime(stamp->zone, sizeof(stamp->zone), "%z", &tm);
+    memmove(stamp->zone + 4, stamp->zone + 3, 3); /* +0100 becomes +01:00 */
+    stamp->zone[3] = ':';
     stamp->second = now;
+}
+
+void log_stamp_update(struct log_stamp *stamp)
+{
+    log_stamp_set(stamp, time(NULL));
 }
 
 void log_text_add(struct log_text *text, const char *s)

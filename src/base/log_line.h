@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* Levels: nginx's names, and the numbers of syslog's severities. */
 enum log_level {
@@ -63,13 +64,17 @@ struct log_line {
 
 /* The time of log lines as text, made once a second. */
 struct log_stamp {
-    int64_t second;  /* time of the texts, since the epoch; -1: none yet */
-    char date[24];   /* 2026/11/21 09:30:00 */
-    char syslog[16]; /* Nov 21 09:30:00 */
+    int64_t second;   /* time of the texts, since the epoch; -1: none yet */
+    char date[24];    /* 2026/11/21 09:30:00 */
+    char syslog[16];  /* Nov 21 09:30:00 */
+    char rfc5424[24]; /* 2026-11-21T09:30:00 */
+    char zone[8];     /* +01:00 */
 };
 
 /* Makes the texts again, in the local time zone, in a new second. */
 void log_stamp_update(struct log_stamp *stamp);
+/* Makes the texts of this second, where the caller has read a finer clock. */
+void log_stamp_set(struct log_stamp *stamp, time_t second);
 
 /* Bytes of a line in any form: what a pipe takes whole. */
 #define LOG_LINE_MAX 4096

@@ -20,6 +20,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* Kinds of syslog messages, for the filters of a server. */
+#define SYSLOG_ERROR "error"
+#define SYSLOG_ACCESS "access"
 #define FIELD_MIN 64 /* a name, at least, and its newline */
 
 /* Duplicates standard output or error if the path leads to the same file: /dev/stderr can be a
@@ -131,17 +134,15 @@ static bool is_full(int error)
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;
 }
 
-static bool send_syslog(
-    struct log_target *target, struct log_stamp *stamp, enum log_level level, struct iovec line)
+/* Sends a message of this kind; see syslog_server_head(). */
+static bool send_syslog(struct log_target *target, struct log_stamp *stamp, enum log_level level,
+    const char *kind, struct iovec line)
 {
     const struct syslog_server *syslog = target->syslog;
-    struct iovec parts[2] = { { .iov_base = NULL }, line };
-    char head[400];
+    char head[SYSLOG_HEAD_MAX];
+    struct iovec parts[2] = { { .iov_base = head }, line };
 
-    log_stamp_update(stamp);
-    snprintf(head, sizeof(head), "<%u>%s %s%s: ", syslog->facility * 8 + (unsigned)level,
-        stamp->syslog, syslog->host, syslog->tag);
-    parts[0] = (struct iovec) { .iov_base = head, .iov_len = strlen(head) };
+    parts[0].iov_len = syslog_server_head(syslog, stamp, level, kind, head);
     if (send_parts(target->fd, parts, 2) != -1)
         return true;
     if (errno == ECONNREFUSED && syslog->address->sa_family != AF_UNIX) {
@@ -250,7 +251,7 @@ void log_target_write(struct log_target *target, struct log_entry *entry)
     assert(target->fd != -1 && form->n > 0);
     if (target->syslog != NULL) {
         line.iov_len--; /* a datagram ends by itself */
-        send_syslog(target, entry->stamp, entry->line->level, line);
+        send_syslog(target, entry->stamp, entry->line->level, SYSLOG_ERROR, line);
     } else if (target->journal && !is_json) {
         write_to_journal(target, entry);
     } else {
@@ -350,5 +351,5 @@ bool log_target_put(
     assert(lines->count == 1 && !lines->packed);
     if (target->journal)
         return put_journal_line(target, line);
-    return send_syslog(target, stamp, target->syslog->severity, line);
+    return send_syslog(target, stamp, target->syslog->severity, SYSLOG_ACCESS, line);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/log_line.h"
+#include "base/syslog_server.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,17 +23,6 @@ enum log_way {
 };
 
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
-
-/* A server for lines as datagrams, in the format of RFC 3164. */
-struct syslog_server {
-    const struct sockaddr *address;
-    socklen_t address_n;
-    const char *name; /* the address as lines show it */
-    const char *host; /* "NAME ", or "" */
-    const char *tag;
-    unsigned facility;
-    enum log_level severity; /* severity of an access log's lines */
-};
 
 struct log_target {
     int fd;               /* -1: closed, nothing is written */

@@ -87,6 +87,17 @@ static const char *set_severity(struct syslog_server *syslog, const char *value)
     return NULL;
 }
 
+static const char *set_format(struct syslog_server *syslog, const char *value)
+{
+    if (strcmp(value, "rfc3164") == 0)
+        syslog->format = SYSLOG_RFC3164;
+    else if (strcmp(value, "rfc5424") == 0)
+        syslog->format = SYSLOG_RFC5424;
+    else
+        return "expected rfc3164 or rfc5424";
+    return NULL;
+}
+
 static const char *set_target_parameter(
     struct apply *apply, struct syslog_server *syslog, const char *text)
 {
@@ -100,8 +111,10 @@ static const char *set_target_parameter(
         return set_tag(syslog, value);
     if ((value = parameter_value(text, "severity")) != NULL)
         return set_severity(syslog, value);
+    if ((value = parameter_value(text, "format")) != NULL)
+        return set_format(syslog, value);
     if (strcmp(text, "nohostname") != 0)
-        return "expected server=, facility=, tag=, severity= or nohostname";
+        return "expected server=, facility=, tag=, severity=, format= or nohostname";
     syslog->host = "";
     return NULL;
 }

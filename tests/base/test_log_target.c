@@ -91,6 +91,36 @@ START_TEST(a_syslog_line_has_its_severity)
 }
 END_TEST
 
+/* The offset of the time zone is that of the present time, as strftime() has it. */
+START_TEST(a_line_of_rfc5424)
+{
+    struct syslog_server own = server;
+    struct logged logged;
+    const char *text, *rest;
+    char expected[128], zone[8];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    own.format = SYSLOG_RFC5424;
+    own.host = _i == 0 ? "host " : "";
+    begin_syslog(&logged);
+    logged.target.syslog = &own;
+    log_write(&logged.log, LEVEL_ERROR, 0, "message");
+    text = logged_datagram(&logged);
+    ck_assert_int_eq(strncmp(text, "<187>1 ", 7), 0);
+    rest = strptime(text + 7, "%Y-%m-%dT%H:%M:%S.", &tm);
+    ck_assert_ptr_eq(rest, text + strlen("<187>1 2026-11-21T09:30:00."));
+    ck_assert_uint_eq(strspn(rest, "0123456789"), 6);
+    localtime_r(&now, &tm);
+    strftime(zone, sizeof(zone), "%z", &tm);
+    snprintf(expected, sizeof(expected), "%.3s:%s %s tag %d error - ", zone, zone + 3,
+        _i == 0 ? "host" : "-", (int)getpid());
+    ck_assert_int_eq(strncmp(rest + 6, expected, strlen(expected)), 0);
+    ck_assert_ptr_nonnull(strstr(rest, " 123#0: message"));
+    logged_end(&logged);
+}
+END_TEST
+
 START_TEST(a_syslog_line_may_be_json)
 {
     struct logged logged;
@@ -388,6 +418,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_syslog_line_has_its_head);
     tcase_add_loop_test(tcase, a_syslog_line_has_its_severity, 0, 24);
+    tcase_add_loop_test(tcase, a_line_of_rfc5424, 0, 2);
     tcase_add_test(tcase, a_syslog_line_may_be_json);
     tcase_add_test(tcase, lines_that_are_not_taken_are_counted);
     tcase_add_test(tcase, a_count_that_is_not_taken_counts_too);

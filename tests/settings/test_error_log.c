@@ -43,6 +43,20 @@ static const struct {
         LEVEL_ERROR, LOG_FORMAT_JSON },
 };
 
+START_TEST(formats_of_syslog)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    ck_assert_int_eq(
+        load_target(&loading, "syslog:server=192.0.2.1")->syslog->format, SYSLOG_RFC3164);
+    ck_assert_int_eq(
+        load_target(&loading, "syslog:server=192.0.2.1,format=rfc5424")->syslog->format,
+        SYSLOG_RFC5424);
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(syslog_servers)
 {
     const struct log_target *target;
@@ -158,6 +172,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
+    tcase_add_test(tcase, formats_of_syslog);
     tcase_add_loop_test(tcase, syslog_servers, 0, countof(servers));
     tcase_add_loop_test(tcase, formats_and_levels, 0, countof(formats));
     tcase_add_test(tcase, several_logs_each_with_its_level);

@@ -18,7 +18,7 @@
 #define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "/"
 #define LEVEL "expected a level: debug, info, notice, warn, error, crit, alert or emerg"
 #define RULE "expected an address, a CIDR block, \"unix:\" or \"all\""
-#define PARAMETERS "expected server=, facility=, tag=, severity= or nohostname"
+#define PARAMETERS "expected server=, facility=, tag=, severity=, format= or nohostname"
 #define LIMIT "expected burst=number, interval=time, or \"off\" alone"
 #define TAG_32 "abcdefghijklmnopqrstuvwxyz012345"
 #define SYSLOG(text, message) "error_log", "syslog:" text " error", "syslog:" text, message
@@ -59,6 +59,7 @@ static const struct wrong {
     { SYSLOG("tag=" TAG_32 "x", "\"tag=" TAG_32 "x\": a tag has 1 to 32 characters") },
     { SYSLOG("tag=a-b", "\"tag=a-b\": a tag consists of letters, digits and \"_\"") },
     { SYSLOG("severity=loud", "\"severity=loud\": there is no such severity") },
+    { SYSLOG("format=rfc5425", "\"format=rfc5425\": expected rfc3164 or rfc5424") },
     { "error_log_rate_limit", "on", "on", LIMIT },
     { "error_log_rate_limit", "burst=1 off", "off", LIMIT },
     { "error_log_rate_limit", "off burst=1", "off", LIMIT },
