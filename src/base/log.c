@@ -140,6 +140,7 @@ static void write_to_target(
         return;
     log_target_write(target, entry);
     log->broken = log->broken || target->broken;
+    log->waiting = log->waiting || log_target_waits(target);
     if (lost > 0 && lost == target->lost)
         log_report_lost(log, target);
 }

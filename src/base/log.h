@@ -85,6 +85,7 @@ struct log {
         *limit; /* flood limit, whose owner calls log_report_suppressed() when it is due; or NULL */
     enum log_point point; /* set in workers alone */
     bool broken;          /* a target is broken: the owner connects it again */
+    bool waiting;         /* lines of a target may wait: the owner sends them later */
     pid_t pid;
     struct log_stamp stamp;
 };

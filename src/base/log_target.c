@@ -8,6 +8,7 @@
 #include "os/descriptor.h"
 #include "os/files.h"
 #include "os/log_file.h"
+#include "os/sockets.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -23,6 +24,8 @@
 /* Kinds of syslog messages, for the filters of a server. */
 #define SYSLOG_ERROR "error"
 #define SYSLOG_ACCESS "access"
+/* When a server is given up that acknowledges nothing, where the system can. */
+#define UNHEARD_MS 30000
 #define FIELD_MIN 64 /* a name, at least, and its newline */
 
 /* Duplicates standard output or error if the path leads to the same file: /dev/stderr can be a
@@ -104,10 +107,52 @@ const char *log_target_name(const struct log_target *target, char name[LOG_TARGE
 
 int log_target_make_socket(struct log_target *target)
 {
-    int family = target->syslog->address->sa_family;
+    const struct syslog_server *syslog = target->syslog;
+    int family = syslog->address->sa_family;
 
-    target->fd = descriptor_socket(family, SOCK_DGRAM, O_NONBLOCK);
+    if (syslog->by_tcp) {
+        target->stream = log_stream_create();
+        if (target->stream == NULL)
+            return -1;
+    }
+    target->fd = descriptor_socket(family, syslog->by_tcp ? SOCK_STREAM : SOCK_DGRAM, O_NONBLOCK);
+    if (target->fd == -1)
+        log_stream_destroy(&target->stream);
     return target->fd == -1 ? -1 : 0;
+}
+
+int log_target_dial(const struct log_target *target)
+{
+    static const int on = 1;
+    const struct syslog_server *syslog = target->syslog;
+    int fd = descriptor_socket(syslog->address->sa_family, SOCK_STREAM, O_NONBLOCK);
+
+    assert(syslog->by_tcp);
+    if (fd == -1)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    os_socket_give_up_in(fd, UNHEARD_MS);
+    if (connect(fd, syslog->address, syslog->address_n) == 0 || errno == EINPROGRESS)
+        return fd;
+    descriptor_close(fd);
+    return -1;
+}
+
+/* Gives the number of the target's descriptor to another socket; -1 with errno. */
+static int replace_socket(struct log_target *target, int fd)
+{
+    int place = fd == -1 ? -1 : descriptor_replace(fd, target->fd);
+
+    descriptor_close(fd);
+    return place == -1 ? -1 : 0;
+}
+
+static int connect_stream(struct log_target *target)
+{
+    if (replace_socket(target, log_target_dial(target)) == -1)
+        return -1;
+    log_stream_open(target->stream);
+    return 0;
 }
 
 int log_target_connect(struct log_target *target)
@@ -115,10 +160,31 @@ int log_target_connect(struct log_target *target)
     const struct syslog_server *syslog = target->syslog;
     struct sockaddr none = { .sa_family = AF_UNSPEC };
 
+    if (target->stream != NULL)
+        return connect_stream(target);
     /* a UDP socket would keep the address that it has sent from */
     if (syslog->address->sa_family != AF_UNIX && connect(target->fd, &none, sizeof(none)) == -1)
         return -1;
     return connect(target->fd, syslog->address, syslog->address_n);
+}
+
+void log_target_separate(struct log_target *target, bool connects)
+{
+    int family;
+
+    if (target->stream == NULL || !log_stream_separate(target->stream))
+        return;
+    target->broken = target->down = false; /* the other process's */
+    family = target->syslog->address->sa_family;
+    if (!connects || connect_stream(target) == -1) /* not even its end is to be late */
+        replace_socket(target, descriptor_socket(family, SOCK_STREAM, O_NONBLOCK));
+}
+
+void log_target_close(struct log_target *target)
+{
+    descriptor_close(target->fd);
+    target->fd = -1;
+    log_stream_destroy(&target->stream);
 }
 
 static ssize_t send_parts(int fd, struct iovec *parts, size_t n)
@@ -134,6 +200,18 @@ static bool is_full(int error)
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;
 }
 
+/* A process that was forked and not separated yet, as a configuration check, is separated now. */
+static bool send_by_tcp(struct log_target *target, const struct iovec parts[2])
+{
+    bool taken;
+
+    log_target_separate(target, true);
+    taken = log_stream_put(target->stream, target->fd, parts, 2);
+    target->lost += !taken;
+    target->broken = target->broken || log_stream_phase(target->stream) == LOG_STREAM_DOWN;
+    return taken;
+}
+
 /* Sends a message of this kind; see syslog_server_head(). */
 static bool send_syslog(struct log_target *target, struct log_stamp *stamp, enum log_level level,
     const char *kind, struct iovec line)
@@ -143,6 +221,8 @@ static bool send_syslog(struct log_target *target, struct log_stamp *stamp, enum
     struct iovec parts[2] = { { .iov_base = head }, line };
 
     parts[0].iov_len = syslog_server_head(syslog, stamp, level, kind, head);
+    if (target->stream != NULL)
+        return send_by_tcp(target, parts);
     if (send_parts(target->fd, parts, 2) != -1)
         return true;
     if (errno == ECONNREFUSED && syslog->address->sa_family != AF_UNIX) {
@@ -250,7 +330,7 @@ void log_target_write(struct log_target *target, struct log_entry *entry)
 
     assert(target->fd != -1 && form->n > 0);
     if (target->syslog != NULL) {
-        line.iov_len--; /* a datagram ends by itself */
+        line.iov_len--; /* a message ends by itself */
         send_syslog(target, entry->stamp, entry->line->level, SYSLOG_ERROR, line);
     } else if (target->journal && !is_json) {
         write_to_journal(target, entry);

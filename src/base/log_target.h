@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Targets of a log: files and standard error, a syslog server, the journal. A line goes to a target
- * by one system call, which never waits. A refused line is counted as lost; a socket without a
- * receiver is marked as broken, and its owner connects it again. */
+ * by one system call, which never waits; lines for a TCP connection may wait in memory. A refused
+ * line is counted as lost; a socket without a receiver is marked as broken, and its owner connects
+ * it again. */
 #pragma once
 
 #include "base/log_line.h"
+#include "base/log_stream.h"
 #include "base/syslog_server.h"
 
 #include <stdbool.h>
@@ -31,6 +33,7 @@ struct log_target {
     enum log_way way;
     const char *path;                   /* file, or NULL */
     const struct syslog_server *syslog; /* server to which `fd` is a connected socket, or NULL */
+    struct log_stream *stream;          /* of an open server by TCP, or NULL */
     /* Without path and syslog the target is standard error, which is never reopened. If it leads to
      * the journal, text goes to the journal's own socket, and to `fd` after a refusal. */
     bool journal;
@@ -56,10 +59,23 @@ struct log_lines {
 int log_target_open(struct log_target *target);
 /* Finds the way to write to a new descriptor. */
 void log_target_find_way(struct log_target *target);
-/* -1 with errno. */
+/* Makes the socket of a server, with the stream of a server by TCP; -1 with errno. */
 int log_target_make_socket(struct log_target *target);
-/* Connects the socket, perhaps again, for all processes that have inherited it; -1 with errno. */
+/* Connects the socket, perhaps again, for all processes that have inherited it; by TCP begins a new
+ * connection, for this process alone. -1 with errno. */
 int log_target_connect(struct log_target *target);
+/* Returns a new socket that is being connected to the server by TCP; -1 with errno. */
+int log_target_dial(const struct log_target *target);
+/* Replaces the inherited connection by TCP of a process that was forked; `connects`: by a new one,
+ * else by none, until one is needed. */
+void log_target_separate(struct log_target *target, bool connects);
+/* Closes the descriptor, and forgets what waits. */
+void log_target_close(struct log_target *target);
+/* Whether lines wait for the connection. */
+static inline bool log_target_waits(const struct log_target *target)
+{
+    return target->stream != NULL && log_stream_waits(target->stream);
+}
 /* Whether the owner opens and closes the target's descriptor. */
 static inline bool log_target_is_own(const struct log_target *target)
 {

@@ -5,12 +5,14 @@
 
 #include "base/log_line.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
-enum syslog_format { SYSLOG_RFC3164, SYSLOG_RFC5424 };
+/* ANY: the configuration names none, and what reads it chooses. */
+enum syslog_format { SYSLOG_ANY, SYSLOG_RFC3164, SYSLOG_RFC5424 };
 
-/* A server for lines as datagrams. */
+/* A server for lines as datagrams, or by a stream. */
 struct syslog_server {
     const struct sockaddr *address;
     socklen_t address_n;
@@ -20,6 +22,7 @@ struct syslog_server {
     unsigned facility;
     enum log_level severity; /* severity of an access log's lines */
     enum syslog_format format;
+    bool by_tcp; /* on a connection of each process; else as datagrams */
 };
 
 /* Bytes of a head, with its terminator. */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "configuration/logs.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
 #include "process/process_ops.h"
@@ -148,6 +149,7 @@ static NORETURN void check_in_child(void *arg)
         unload_modules(cycle, check->progress);
     cycle_destroy(&cycle);
     check->progress->done = true;
+    logs_finish(check->log);
     process_ops->exit(code);
 }
 

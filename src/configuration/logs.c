@@ -50,7 +50,7 @@ void logs_open_standard(struct log_target *standard_error)
     log_target_find_way(standard_error);
 }
 
-void logs_separate(struct core_settings *core)
+void logs_separate(struct core_settings *core, bool serves)
 {
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
         open_again(fd, false);
@@ -60,6 +60,7 @@ void logs_separate(struct core_settings *core)
         target->lost = 0; /* the master's own lines */
         if (target->path != NULL)
             open_again(target->fd, true);
+        log_target_separate(target, serves);
     }
 }
 
@@ -106,19 +107,29 @@ int logs_exchange(struct log_target *target, int fd)
         dup2(fd, STDERR_FILENO);
     target->fd = fd;
     log_target_find_way(target);
+    if (target->stream != NULL)
+        log_stream_open(target->stream);
     return before;
 }
 
-/* Connects to the server; the first failure is an alert. */
+static void note_reached(struct log_target *target, struct log *log)
+{
+    if (target->down)
+        log_write(
+            log, LEVEL_NOTICE, 0, "syslog server %s can be reached again", target->syslog->name);
+    target->down = false;
+}
+
+/* Connects to the server; the first failure is an alert. Whether TCP reaches it shows later. */
 static void connect_syslog(struct log_target *target, struct log *log)
 {
     if (log_target_connect(target) == 0) {
-        if (target->down)
-            log_write(log, LEVEL_NOTICE, 0, "syslog server %s can be reached again",
-                target->syslog->name);
-        target->down = false;
+        if (target->stream == NULL)
+            note_reached(target, log);
         return;
     }
+    if (target->stream != NULL) /* tried again while lines wait */
+        return;
     if (!target->down)
         log_write(log, LEVEL_ALERT, errno,
             "connect() to syslog server %s failed, lines for it are lost", target->syslog->name);
@@ -133,7 +144,8 @@ static const char *why_failed(int error)
     return error == ELOOP ? ", root follows no symbolic link of another user" : "";
 }
 
-static int open_target(struct log_target *target, struct log *log)
+/* `own`: this process writes to it, and not only workers. */
+static int open_target(struct log_target *target, bool own, struct log *log)
 {
     char name[LOG_TARGET_NAME];
 
@@ -148,7 +160,8 @@ static int open_target(struct log_target *target, struct log *log)
                 target->syslog->name);
             return -1;
         }
-        connect_syslog(target, log);
+        if (target->stream == NULL || own)
+            connect_syslog(target, log);
     }
     if (!log_target_is_own(target))
         log_target_find_way(target);
@@ -166,7 +179,7 @@ static int open_target(struct log_target *target, struct log *log)
 int logs_open(struct core_settings *core, struct log *log)
 {
     for (unsigned i = 0; i < core_target_n(core); i++)
-        if (open_target(core_target(core, i), log) == -1) {
+        if (open_target(core_target(core, i), i < core->log_n, log) == -1) {
             logs_close(core);
             return -1;
         }
@@ -182,7 +195,7 @@ static void reopen_target(struct log_target *target, struct log *log)
             target->path, why_failed(errno));
     if (leads)
         dup2(target->fd, STDERR_FILENO);
-    if (target->syslog != NULL) {
+    if (target->syslog != NULL && target->stream == NULL) {
         target->down = false; /* a failure of a requested reopening is always logged */
         connect_syslog(target, log);
     }
@@ -196,12 +209,60 @@ void logs_reopen(struct core_settings *core, struct log *log)
         reopen_target(core_target(core, i), log);
 }
 
-bool logs_take_broken(struct log_target *target)
+bool logs_take_broken(struct log_target *target, struct log *log)
 {
     bool broken = target->broken;
 
     target->broken = false;
+    if (broken && target->stream != NULL && !target->down &&
+        log_stream_error(target->stream) != 0) {
+        target->down = true; /* before the line, which may be for this target */
+        log_write(log, LEVEL_ERROR, log_stream_error(target->stream),
+            "the connection to syslog server %s is down, lines for it wait", target->syslog->name);
+    }
     return broken;
+}
+
+void logs_flush(struct core_settings *core, struct log *log)
+{
+    log->waiting = false;
+    for (unsigned i = 0; i < core_target_n(core); i++) {
+        struct log_target *target = core_target(core, i);
+
+        if (target->stream == NULL || (!log_target_waits(target) && !target->down))
+            continue;
+        log_stream_flush(target->stream, target->fd);
+        if (log_stream_phase(target->stream) == LOG_STREAM_DOWN)
+            log->broken = target->broken = true;
+        else if (log_stream_phase(target->stream) == LOG_STREAM_UP)
+            note_reached(target, log);
+        log->waiting = log->waiting || log_target_waits(target);
+    }
+}
+
+void logs_finish(const struct log *log)
+{
+    for (; log != NULL; log = log->also)
+        for (unsigned i = 0; i < log->target_n; i++)
+            if (log_target_waits(&log->targets[i]))
+                log_stream_finish(log->targets[i].stream, log->targets[i].fd, LOGS_FINISH_MS);
+}
+
+void logs_drop_waiting(struct core_settings *core, struct log *log)
+{
+    char name[LOG_TARGET_NAME];
+
+    logs_flush(core, log);
+    for (unsigned i = 0; i < core_target_n(core); i++) {
+        struct log_target *target = core_target(core, i);
+        unsigned n = log_target_waits(target) ? log_stream_drop(target->stream) : 0;
+        bool down = n > 0 && log_stream_phase(target->stream) == LOG_STREAM_DOWN;
+
+        if (n > 0)
+            log_write(log, LEVEL_ALERT, down ? log_stream_error(target->stream) : 0,
+                "%u line%s not accepted by %s", n, n == 1 ? " was" : "s were",
+                log_target_name(target, name));
+    }
 }
 
 void logs_repair(struct core_settings *core, struct log *log)
@@ -209,7 +270,7 @@ void logs_repair(struct core_settings *core, struct log *log)
     for (unsigned i = 0; i < core_target_n(core); i++) {
         struct log_target *target = core_target(core, i);
 
-        if (!logs_take_broken(target))
+        if (!logs_take_broken(target, log))
             continue;
         if (target->syslog != NULL)
             connect_syslog(target, log);
@@ -218,15 +279,21 @@ void logs_repair(struct core_settings *core, struct log *log)
     }
 }
 
-/* Carries over the counts of lost lines not yet reported. */
+static void carry_target(struct log_target *target, struct log_target *before)
+{
+    target->lost += before->lost;
+    before->lost = 0;
+    if (log_target_waits(before) && target->stream != NULL)
+        target->lost += log_stream_move(before->stream, target->stream);
+}
+
+/* Carries over the counts of lost lines not yet reported, and lines that wait. */
 static void carry_lost(struct log *log, struct log *before)
 {
     for (unsigned i = 0; i < before->target_n && log->targets != before->targets; i++)
-        for (unsigned j = 0; j < log->target_n && before->targets[i].lost > 0; j++)
-            if (log_target_is_same(&log->targets[j], &before->targets[i])) {
-                log->targets[j].lost += before->targets[i].lost;
-                before->targets[i].lost = 0;
-            }
+        for (unsigned j = 0; j < log->target_n; j++)
+            if (log_target_is_same(&log->targets[j], &before->targets[i]))
+                carry_target(&log->targets[j], &before->targets[i]);
 }
 
 void logs_put_in_force(const struct core_settings *core, struct log *log, struct log_limit *limit)
@@ -241,6 +308,7 @@ void logs_put_in_force(const struct core_settings *core, struct log *log, struct
     log->failures = before.failures;
     log->diag = before.diag;
     log->diag_session = before.diag_session;
+    log->waiting = true; /* perhaps */
     if (core->log_burst > 0) {
         log_limit_init(limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
         log->limit = limit;
@@ -253,10 +321,8 @@ void logs_close(struct core_settings *core)
     for (unsigned i = 0; i < core_target_n(core); i++) {
         struct log_target *target = core_target(core, i);
 
-        if (!log_target_is_own(target))
-            continue;
-        descriptor_close(target->fd);
-        target->fd = -1;
+        if (log_target_is_own(target))
+            log_target_close(target);
     }
 }
 

@@ -12,6 +12,9 @@
 #include <sys/types.h>
 
 #define LOGS_REPAIR_MS 1000
+#define LOGS_FLUSH_MS 50
+/* How long a process that is about to end waits for a connection to a syslog server. */
+#define LOGS_FINISH_MS 1000
 
 /* Opens standard output and error again, so that nothing that we or a library write there waits for
  * a reader; the flags of the inherited descriptors stay. `standard_error` is written as its kind
@@ -20,8 +23,9 @@ void logs_open_standard(struct log_target *standard_error);
 /* Opens all logs; -1 after an emerg line, with all closed again. An unreachable syslog server is an
  * alert, and a log whose reader may be waited for a warning. */
 int logs_open(struct core_settings *core, struct log *log);
-/* Gives a worker its own file flags and counts of lost lines, before the user changes. */
-void logs_separate(struct core_settings *core);
+/* Gives a worker its own file flags, counts of lost lines, and connections, before the user
+ * changes. `serves`: it writes to all logs, and not mostly to none. */
+void logs_separate(struct core_settings *core, bool serves);
 /* In a worker: leads standard error from /dev/null to a text file of main, or to `output`. */
 void logs_lead_output(const struct core_settings *core, int output);
 /* Replaces the target's descriptor, and standard error if led there. Returns the old one. */
@@ -30,6 +34,13 @@ int logs_exchange(struct log_target *target, int fd);
 void logs_reopen(struct core_settings *core, struct log *log);
 /* Connects broken logs again. Called once in LOGS_REPAIR_MS at most. */
 void logs_repair(struct core_settings *core, struct log *log);
+/* Sends lines that wait for connections, called once in LOGS_FLUSH_MS while log->waiting, which is
+ * set again. */
+void logs_flush(struct core_settings *core, struct log *log);
+/* Sends, in a short-lived process, lines that wait for connections of the log's own targets. */
+void logs_finish(const struct log *log);
+/* Counts lines that still wait as lost, in a process that ends. */
+void logs_drop_waiting(struct core_settings *core, struct log *log);
 /* Makes `log` write to these logs from now on. The flood limit is kept in `limit`. Suppressed lines
  * are reported before; lost lines are still counted. */
 void logs_put_in_force(const struct core_settings *core, struct log *log, struct log_limit *limit);
@@ -40,8 +51,9 @@ void logs_close(struct core_settings *core);
 unsigned logs_standard(const struct core_settings *core);
 /* Whether standard error is a log of the main context. */
 bool logs_main_uses_stderr(const struct core_settings *core);
-/* Whether the target is broken; it counts as working until the next lost line. */
-bool logs_take_broken(struct log_target *target);
+/* Whether the target is broken, of which a connection is logged once; it counts as working until
+ * the next lost line. */
+bool logs_take_broken(struct log_target *target, struct log *log);
 
 /* A quota of log lines about a subject, beyond the flood limit: a burst and some lines a second,
  * whatever their level. Held back lines are counted, and the count is logged later. */

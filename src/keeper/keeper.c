@@ -142,6 +142,7 @@ void keeper_done(struct keeper *keeper)
         keeper->ops->destroy(keeper->engine);
     keeper_channel_close(keeper);
     timer_del(&keeper->loop, &keeper->log_repair);
+    timer_del(&keeper->loop, &keeper->log_flush);
     timer_del(&keeper->loop, &keeper->daily);
     signals_wake_by(-1);
     loop_done(&keeper->loop);
@@ -149,7 +150,7 @@ void keeper_done(struct keeper *keeper)
 
 /* ---- The turn ---- */
 
-static void log_repair_expired(struct loop *loop, struct timer *timer)
+static void log_timer_expired(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     (void)timer;
@@ -164,11 +165,22 @@ static void report_broken_logs(struct keeper *keeper)
         return;
     keeper->log.broken = false;
     for (unsigned i = 0; i < core_target_n(core); i++)
-        if (logs_take_broken(core_target(core, i)))
+        if (logs_take_broken(core_target(core, i), &keeper->log))
             channel_end_try(
                 &keeper->to_master, &(struct channel_message) { MESSAGE_LOG_BROKEN, i, -1 });
-    keeper->log_repair.expired = log_repair_expired;
+    keeper->log_repair.expired = log_timer_expired;
     timer_set(&keeper->loop, &keeper->log_repair, LOGS_REPAIR_MS);
+}
+
+/* Sends lines that wait for a connection, and is called again while some wait. */
+static void flush_keeper_log(struct keeper *keeper)
+{
+    if (timer_is_set(&keeper->log_flush))
+        return;
+    logs_flush(&keeper->heritage->cycle->core, &keeper->log);
+    keeper->log_flush.expired = log_timer_expired;
+    if (keeper->log.waiting)
+        timer_set(&keeper->loop, &keeper->log_flush, LOGS_FLUSH_MS);
 }
 
 /* Takes the commands of signals, with a worker's meaning. */
@@ -204,6 +216,8 @@ void keeper_turn(struct keeper *keeper, int timeout)
     assert(keeper->phase > KEEPER_STARTING);
     if (signals_pending())
         take_keeper_commands(keeper);
+    if (keeper->log.waiting)
+        flush_keeper_log(keeper);
     if (keeper->log.broken)
         report_broken_logs(keeper);
     if (keeper->files_changed && !keeper_has_ended(keeper))

@@ -32,6 +32,7 @@ struct keeper {
     enum keeper_phase phase;
     struct log log;
     struct timer log_repair; /* until then no broken log is reported again */
+    struct timer log_flush;  /* until then no waiting lines are sent */
     struct heartbeat *heartbeat;
     struct source *channel; /* NULL: the master has gone */
     struct channel_end to_master;

@@ -23,8 +23,10 @@ static void exchange_keeper_log(struct keeper *keeper, struct channel_message *m
 {
     struct core_settings *core = &keeper->heritage->cycle->core;
 
-    if (message->argument < core_target_n(core) && message->fd != -1)
-        message->fd = logs_exchange(core_target(core, message->argument), message->fd);
+    if (message->argument >= core_target_n(core) || message->fd == -1)
+        return;
+    message->fd = logs_exchange(core_target(core, message->argument), message->fd);
+    keeper->log.waiting = true; /* perhaps */
 }
 
 /* Sends the message of a report, until which the master asks for no other one. */

@@ -5,6 +5,7 @@
 #include "master/master.h"
 
 #include "configuration/configuration.h"
+#include "configuration/logs.h"
 #include "master/hosts.h"
 #include "master/quit.h"
 #include "os/process.h"
@@ -178,6 +179,7 @@ static void clean_up(struct master *master)
         configuration_change_hooks(&master->accepted, NULL, &master->log);
     log_write(&master->log, LEVEL_NOTICE, 0, "exit");
     log_report_suppressed(&master->log, true);
+    logs_finish(&master->log);
     service_manager_done(&master->manager);
     control_reply(&master->control, CONTROL_WAIT_QUIT, &ended);
     control_end(&master->control);

@@ -289,8 +289,10 @@ static int undo_daemon_start(struct start *start, struct diag *told)
     process_ready_tell(start->background, (unsigned char)code);
     upgrade_report(start->inheritance.link, told);
     diag_destroy(&told);
-    if (start->cycle != NULL)
+    if (start->cycle != NULL) {
+        logs_finish(&start->log);
         logs_close(&start->cycle->core);
+    }
     cycle_destroy(&start->cycle);
     descriptors_done(&start->opened);
     exec_state_done(&start->inheritance);

@@ -12,6 +12,8 @@
 void os_socket_spare_port(int fd);
 /* Allows bind() addresses of other hosts. */
 int os_socket_set_transparent(int fd, sa_family_t family);
+/* Ends a TCP connection whose peer acknowledges nothing for so long, where the system can. */
+void os_socket_give_up_in(int fd, unsigned ms);
 /* The flag of send() for bytes that may wait for the next ones; 0: the system has none. */
 extern const int os_send_more;
 /* Returns the bytes of the send queue; 0: unknown. */

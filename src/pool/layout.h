@@ -102,10 +102,11 @@ struct pool_worker {
     bool drains; /* was told to, or says so: from then on it has worker_shutdown_timeout */
     enum pool_kill killed; /* reason of the fatal signal */
     struct pool_watch watch;
-    struct log_quota lines; /* about the processes of this record */
-    unsigned failures;      /* consecutive early deaths, lengthening the next wait */
-    unsigned fills;         /* how many processes it has had */
-    bool crashed;           /* since the commit of the generation */
+    struct log_quota lines;    /* about the processes of this record */
+    struct token_bucket dials; /* new connections of logs for these processes */
+    unsigned failures;         /* consecutive early deaths, lengthening the next wait */
+    unsigned fills;            /* how many processes it has had */
+    bool crashed;              /* since the commit of the generation */
 };
 
 /* The legal steps are in generation.c. From REPLACED on no worker is forked. */
@@ -216,6 +217,7 @@ struct pool {
     struct log_limit log_limit;   /* limit of `log` in the serving generation */
     struct timer log_due;         /* when held-back lines are written */
     struct timer log_repair;      /* until then no broken log is repaired again */
+    struct timer log_flush;       /* until then no waiting lines are sent */
     /* a generation that ends has a process, or is `serving`, or kept */
     struct generations generations;
     unsigned generation_n;        /* ever made */

@@ -83,8 +83,7 @@ static const char *handle_request(
     case MESSAGE_LOG_BROKEN:
         if (argument >= core_target_n(&worker->generation->cycle->core))
             return wrong_argument;
-        core_target(&worker->generation->cycle->core, argument)->broken = true;
-        worker->generation->pool->log->broken = true;
+        pool_outbox_broken_log(worker, argument);
         return NULL;
     case MESSAGE_LISTENER_BROKEN:
         if (argument > INT_MAX)

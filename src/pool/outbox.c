@@ -16,6 +16,9 @@
 #include <assert.h>
 #include <errno.h>
 
+/* Connections for the logs of one worker: all of many logs at a time. */
+static const struct token_rate dial_rate = { .burst = 64, .per_second = 4 };
+
 static const char unread_messages[] = "the process does not read its messages";
 
 /* Whether the incarnation, perhaps invented, is of the other master process. */
@@ -223,6 +226,24 @@ void pool_outbox_logs(struct pool_worker *worker)
         channel_end_send(&worker->channel, MESSAGE_REOPEN);
     worker->outbox.log_n = core_target_n(&worker->generation->cycle->core);
     channel_end_send_more(&worker->channel);
+}
+
+void pool_outbox_broken_log(struct pool_worker *worker, uint32_t log)
+{
+    struct pool *pool = worker->generation->pool;
+    struct log_target *target = core_target(&worker->generation->cycle->core, log);
+    int fd;
+
+    if (target->stream == NULL) { /* a socket that all processes share */
+        target->broken = pool->log->broken = true;
+        return;
+    }
+    if (!token_bucket_take(&worker->dials, &dial_rate, pool->clock->mono_ms))
+        return;
+    fd = log_target_dial(target);
+    if (fd != -1)
+        send_to_worker(worker, MESSAGE_LOG_FILE, log, fd);
+    descriptor_close(fd);
 }
 
 static bool note_wanted(struct pool_outbox *outbox, uint32_t incarnation)

@@ -12,6 +12,9 @@ void pool_outbox_failed(struct channel_end *end, int error);
 void pool_outbox_listener(struct pool_worker *worker, int fd);
 /* Sends reopened log files; access logs are reopened by the worker. */
 void pool_outbox_logs(struct pool_worker *worker);
+/* Takes the report of a broken log. For a connection by TCP a new one is sent; where that fails, or
+ * too many were sent, the process reports its log again. */
+void pool_outbox_broken_log(struct pool_worker *worker, uint32_t log);
 /* Sends the inbox of an incarnation, or its end; false after too many unread replies. */
 bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation);
 /* Tells all workers of a worker's end; kills workers that leave too many unread. */

@@ -25,7 +25,7 @@ void pool_init(struct pool *pool, const struct pool *from)
     assert(from->ops != NULL && from->log != NULL);
     assert(from->clock != NULL && from->timers != NULL && from->shared != NULL);
     *pool = *from;
-    pool->log_due.expired = pool->log_repair.expired = pool_wake_up;
+    pool->log_due.expired = pool->log_repair.expired = pool->log_flush.expired = pool_wake_up;
     pool->untouched.restores = true;
     TAILQ_INIT(&pool->generations);
 }
@@ -42,6 +42,7 @@ void pool_done(struct pool *pool)
     pool->tickets = -1;
     timers_disarm(pool->timers, &pool->log_due);
     timers_disarm(pool->timers, &pool->log_repair);
+    timers_disarm(pool->timers, &pool->log_flush);
     timers_disarm(pool->timers, &pool->orphans);
     timers_disarm(pool->timers, &pool->mend);
     timers_disarm(pool->timers, &pool->restore);
@@ -145,10 +146,29 @@ static void repair_broken_logs(struct pool *pool)
     timers_arm(pool->timers, &pool->log_repair, LOGS_REPAIR_MS);
 }
 
+/* Sends lines that wait for connections, and is called again while some wait. */
+static void send_waiting_lines(struct pool *pool)
+{
+    struct generation *generation;
+    bool waiting = false;
+
+    if (timer_is_set(&pool->log_flush))
+        return;
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        logs_flush(&generation->cycle->core, pool->log);
+        waiting = waiting || pool->log->waiting;
+    }
+    pool->log->waiting = waiting;
+    if (waiting)
+        timers_arm(pool->timers, &pool->log_flush, LOGS_FLUSH_MS);
+}
+
 void pool_advance(struct pool *pool)
 {
     if (pool->probation.goes_back)
         pool_fall_back_advance(pool);
+    if (pool->log->waiting)
+        send_waiting_lines(pool);
     if (!pool->log->broken && pool->log_limit.report_ms == 0)
         return;
     if (pool->log_limit.report_ms != 0)

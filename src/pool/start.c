@@ -127,7 +127,7 @@ static NORETURN void run_child(void *arg)
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners.list, link)
         listener->kept_n = 0; /* only the master keeps spare sockets */
     pool->ops->in_child(pool->host, own->cycle);
-    logs_separate(&own->cycle->core);
+    logs_separate(&own->cycle->core, heritage->task == TASK_SERVE);
     logs_lead_output(&own->cycle->core, child->output);
     descriptor_close(child->output);
     process_ops->set_title(pool_worker_title(&own->workers[heritage->index]), "");

@@ -30,6 +30,21 @@ static const char *const facilities[] = { "kern", "user", "mail", "daemon", "aut
 
 /* The setters of parameters return NULL, or what is wrong with the value. */
 
+/* Takes the transport off the address. */
+static const char *set_transport(struct syslog_server *syslog, const char **value)
+{
+    static const char tcp[] = "tcp://", local[] = "unix:";
+
+    if (strncmp(*value, tcp, strlen(tcp)) == 0) {
+        *value += strlen(tcp);
+        syslog->by_tcp = true;
+    }
+    if (strncmp(*value, local, strlen(local)) != 0)
+        return strstr(*value, "://") == NULL ? NULL
+                                             : "expected an address, or tcp:// and an address";
+    return syslog->by_tcp ? "a unix domain socket takes datagrams, leave \"tcp://\" out" : NULL;
+}
+
 static const char *set_log_server(
     struct apply *apply, struct syslog_server *syslog, const char *value)
 {
@@ -41,6 +56,9 @@ static const char *set_log_server(
         return "there is more than one \"server\"";
     if (address == NULL)
         return "there is no memory";
+    wrong = set_transport(syslog, &value);
+    if (wrong != NULL)
+        return wrong;
     value = apply_address(apply, value);
     if (value == NULL)
         return "there is no memory";
@@ -49,7 +67,8 @@ static const char *set_log_server(
         return wrong;
     syslog->address = &address->any;
     syslog->address_n = address->length;
-    syslog->name = arena_strdup(apply->cycle->arena, address_format(address, true, name));
+    syslog->name = arena_printf(apply->cycle->arena, "%s%s", syslog->by_tcp ? "tcp://" : "",
+        address_format(address, true, name));
     return syslog->name == NULL ? "there is no memory" : NULL;
 }
 
@@ -151,6 +170,8 @@ static const struct syslog_server *parse_syslog(
             return NULL;
         }
     }
+    if (syslog->format == SYSLOG_ANY)
+        syslog->format = syslog->by_tcp ? SYSLOG_RFC5424 : SYSLOG_RFC3164;
     if (syslog->host == NULL)
         syslog->host = host_name(apply);
     if (syslog->address == NULL)

@@ -51,6 +51,7 @@ static void exchange_log(struct worker *worker, struct channel_message *message)
     target = core_target(core, message->argument);
     access_log_flush_to(&worker->stream, target);
     message->fd = logs_exchange(target, message->fd);
+    worker->log.waiting = worker->log.waiting || log_target_waits(target);
 }
 
 static const char *handle_master_message(struct channel_end *end, struct channel_message *message)

@@ -224,7 +224,8 @@ void worker_done(struct worker *worker)
 {
     struct net *net = &worker->stream.net;
     struct timer *const timers[] = { &worker->shutdown, &worker->others, &worker->alive,
-        &worker->log_due, &worker->log_repair, &worker->stream.drain, &worker->stream.drop };
+        &worker->log_due, &worker->log_repair, &worker->log_flush, &worker->stream.drain,
+        &worker->stream.drop };
 
     assert(worker->phase != WORKER_DONE);
     if (worker->phase != WORKER_ENDING)
@@ -281,7 +282,16 @@ static void log_due(struct loop *loop, struct timer *timer)
     log_report_suppressed(&worker_of_loop(loop)->log, false);
 }
 
-/* Reconnects broken logs, or has the master do so; sets the timer for held-back lines. */
+static void log_flush_due(struct loop *loop, struct timer *timer)
+{
+    struct worker *worker = worker_of_loop(loop);
+
+    (void)timer;
+    logs_flush(&worker->cycle->core, &worker->log);
+}
+
+/* Reconnects broken logs, or has the master do so; sets the timers for held-back
+ * lines, and for lines that wait. */
 static void tend_log(struct worker *worker)
 {
     struct core_settings *core = &worker->cycle->core;
@@ -294,11 +304,14 @@ static void tend_log(struct worker *worker)
         if (worker->role == ROLE_SINGLE)
             logs_repair(core, &worker->log);
         for (unsigned i = 0; worker->role != ROLE_SINGLE && i < core_target_n(core); i++)
-            if (logs_take_broken(core_target(core, i)))
+            if (logs_take_broken(core_target(core, i), &worker->log))
                 channel_end_try(
                     &worker->to_master, &(struct channel_message) { MESSAGE_LOG_BROKEN, i, -1 });
         timer_set(loop, &worker->log_repair, LOGS_REPAIR_MS);
     }
+    if (unlikely(worker->log.waiting) && !timer_is_set(&worker->log_flush))
+        timer_set(loop, &worker->log_flush, LOGS_FLUSH_MS);
+    worker->log.waiting = false;
     if (unlikely(due != 0) && !timer_is_set(&worker->log_due))
         timer_set(loop, &worker->log_due, due > now ? due - now : 1);
 }
@@ -311,7 +324,7 @@ void worker_run(struct worker *worker)
             worker_take_commands(worker);
         if (unlikely(worker->phase >= WORKER_DRAINING) && worker_has_ended(worker))
             return;
-        if (unlikely(worker->log.broken || worker->log_limit.report_ms != 0))
+        if (unlikely(worker->log.broken || worker->log.waiting || worker->log_limit.report_ms != 0))
             tend_log(worker);
         worker_turn(worker);
     }
@@ -325,6 +338,7 @@ static int serve_clients(struct worker *worker)
 
     assert(worker->log.limit == NULL && core->log_burst >= 0);
     worker->log_due.expired = worker->log_repair.expired = log_due;
+    worker->log_flush.expired = log_flush_due;
     if (core->log_burst > 0) {
         log_limit_init(&worker->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
         worker->log.limit = &worker->log_limit;
@@ -366,6 +380,7 @@ int worker_main(const struct heritage *heritage, enum role role)
         status = serve_clients(worker);
         worker_done(worker);
         log_report_suppressed(&worker->log, true);
+        logs_drop_waiting(&heritage->cycle->core, &worker->log);
         assert(worker->phase == WORKER_DONE);
     }
     pthread_cleanup_pop(0);

@@ -40,6 +40,7 @@ struct worker {
     struct log_limit log_limit;
     struct timer log_due;    /* when held-back lines are summed up */
     struct timer log_repair; /* until then no broken log is repaired again */
+    struct timer log_flush;  /* when lines that wait for a connection are sent */
     struct acceptors accept;
     struct busy_poll busy_poll;
     struct source *channel;       /* NULL in a single process, and when the master has gone */

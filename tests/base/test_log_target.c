@@ -272,6 +272,48 @@ START_TEST(udp_lines_that_are_refused_are_counted)
 }
 END_TEST
 
+/* Lines wait until the server is reached, and when it has gone. */
+START_TEST(lines_by_tcp_wait_for_the_server)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t n = sizeof(address);
+    struct syslog_server own = server;
+    struct logged logged = { .target = { .fd = -1, .level = LEVEL_INFO, .syslog = &own } };
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char *message;
+    size_t size;
+
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, n), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &n), 0);
+    ck_assert_int_eq(listen(listener, 5), 0);
+    own.address = (struct sockaddr *)&address;
+    own.address_n = n;
+    own.by_tcp = true;
+    log_init(&logged.log, &logged.target, 1);
+    ck_assert_int_eq(log_target_make_socket(&logged.target), 0);
+    for (int i = 0; i < 2; i++) {
+        log_write(&logged.log, LEVEL_INFO, 0, "line");
+        ck_assert(log_target_waits(&logged.target) && logged.log.waiting);
+        ck_assert(logged.target.broken && logged.log.broken);
+        logged.target.broken = logged.log.broken = logged.log.waiting = false;
+        ck_assert_int_eq(log_target_connect(&logged.target), 0);
+        logged.reader = accept(listener, NULL, NULL);
+        log_write(&logged.log, LEVEL_INFO, 0, "line"); /* behind the first */
+        ck_assert(!log_target_waits(&logged.target) && !logged.log.broken);
+        size = strtoul(logged_datagram(&logged), &message, 10);
+        ck_assert_int_eq(strncmp(message, " <190>", 6), 0);
+        ck_assert_uint_eq(strlen(logged.text), 2 * (strlen("12 ") + size));
+        ck_assert_int_eq(strncmp(message + 1 + size, logged.text, 8), 0);
+        close(logged.reader);
+    }
+    ck_assert_uint_eq(logged.target.lost, 0);
+    log_target_close(&logged.target);
+    ck_assert_ptr_null(logged.target.stream);
+    close(listener);
+}
+END_TEST
+
 /* The journal: `reader` is its socket, and `fd` a file in place of standard error. */
 static void begin_journal(struct logged *logged, int *journal)
 {
@@ -424,6 +466,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_count_that_is_not_taken_counts_too);
     tcase_add_test(tcase, a_receiver_that_has_gone_is_reached_again);
     tcase_add_test(tcase, udp_lines_that_are_refused_are_counted);
+    tcase_add_test(tcase, lines_by_tcp_wait_for_the_server);
     tcase_add_test(tcase, the_journal_is_given_fields);
     tcase_add_test(tcase, long_fields_are_cut);
     tcase_add_test(tcase, what_the_journal_does_not_take_is_prefixed);

@@ -39,20 +39,37 @@ static const struct {
         LOG_FORMAT_TEXT },
     { "syslog:nohostname,server=unix:/dev/log,facility=cron,severity=info warn json",
         "unix:/dev/log", "forkbeard", 15, false, LEVEL_WARN, LOG_FORMAT_JSON },
+    { "syslog:server=tcp://192.0.2.1", "tcp://192.0.2.1:514", "forkbeard", 23, true, LEVEL_ERROR,
+        LOG_FORMAT_TEXT },
+    { "syslog:tag=a,server=tcp://[2001:db8::1]:6514 warn json", "tcp://[2001:db8::1]:6514", "a", 23,
+        true, LEVEL_WARN, LOG_FORMAT_JSON },
     { "syslog:server=unix:/dev/log,facility=local0 json", "unix:/dev/log", "forkbeard", 16, true,
         LEVEL_ERROR, LOG_FORMAT_JSON },
 };
 
+/* A collector by TCP is new enough for RFC 5424. */
 START_TEST(formats_of_syslog)
 {
+    static const struct {
+        const char *server;
+        enum syslog_format format;
+        bool by_tcp;
+    } formats[] = {
+        { "192.0.2.1", SYSLOG_RFC3164, false },
+        { "192.0.2.1,format=rfc5424", SYSLOG_RFC5424, false },
+        { "unix:///dev/log", SYSLOG_RFC3164, false },
+        { "tcp://192.0.2.1", SYSLOG_RFC5424, true },
+        { "tcp://192.0.2.1,format=rfc3164", SYSLOG_RFC3164, true },
+    };
+    const struct syslog_server *syslog;
     struct loading loading;
+    char text[64];
 
     loading_begin(&loading);
-    ck_assert_int_eq(
-        load_target(&loading, "syslog:server=192.0.2.1")->syslog->format, SYSLOG_RFC3164);
-    ck_assert_int_eq(
-        load_target(&loading, "syslog:server=192.0.2.1,format=rfc5424")->syslog->format,
-        SYSLOG_RFC5424);
+    snprintf(text, sizeof(text), "syslog:server=%s", formats[_i].server);
+    syslog = load_target(&loading, text)->syslog;
+    ck_assert_int_eq(syslog->format, formats[_i].format);
+    ck_assert_int_eq(syslog->by_tcp, formats[_i].by_tcp);
     loading_end(&loading);
 }
 END_TEST
@@ -172,7 +189,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_test(tcase, formats_of_syslog);
+    tcase_add_loop_test(tcase, formats_of_syslog, 0, 5);
     tcase_add_loop_test(tcase, syslog_servers, 0, countof(servers));
     tcase_add_loop_test(tcase, formats_and_levels, 0, countof(formats));
     tcase_add_test(tcase, several_logs_each_with_its_level);

@@ -59,6 +59,10 @@ static const struct wrong {
     { SYSLOG("tag=" TAG_32 "x", "\"tag=" TAG_32 "x\": a tag has 1 to 32 characters") },
     { SYSLOG("tag=a-b", "\"tag=a-b\": a tag consists of letters, digits and \"_\"") },
     { SYSLOG("severity=loud", "\"severity=loud\": there is no such severity") },
+    { SYSLOG("server=tcp://unix:/dev/log", "\"server=tcp://unix:/dev/log\": a unix domain socket "
+                                           "takes datagrams, leave \"tcp://\" out") },
+    { SYSLOG("server=tls://192.0.2.1",
+        "\"server=tls://192.0.2.1\": expected an address, or tcp:// and an address") },
     { SYSLOG("format=rfc5425", "\"format=rfc5425\": expected rfc3164 or rfc5424") },
     { "error_log_rate_limit", "on", "on", LIMIT },
     { "error_log_rate_limit", "burst=1 off", "off", LIMIT },

@@ -74,6 +74,10 @@ static void put_lines(
     if (target->fd == -1)
         return;
     taken = log_target_put(target, lines, &log_of(buffer)->stamp);
+    if (unlikely(log_target_waits(target))) {
+        log_of(buffer)->waiting = true;
+        log_of(buffer)->broken = log_of(buffer)->broken || target->broken;
+    }
     if (likely(taken && target->lost == 0 && own->lost == 0))
         return;
     if (target != own) {

@@ -99,6 +99,11 @@ void os_socket_spare_port(int fd)
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)); /* IPv6 sockets too */
 }
 
+void os_socket_give_up_in(int fd, unsigned ms)
+{
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+}
+
 int os_socket_set_transparent(int fd, sa_family_t family)
 {
     if (family == AF_INET6)

@@ -37,6 +37,10 @@ void os_socket_spare_port(int fd)
 {
 }
 
+void os_socket_give_up_in(int fd, unsigned ms)
+{
+}
+
 int os_socket_set_transparent(int fd, sa_family_t family)
 {
     errno = ENOPROTOOPT;
