@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes the statistics of clients, from the zone that workers count in. A protocol's are those of
- * all servers that have ever had it, so that they do not fall when a reload drops a server. */
+/* Writes the statistics of clients, from the zone that workers count in. A protocol's are sums over
+ * all servers that have ever had the protocol: no number falls when a reload drops a server. */
 #include "control/traffic.h"
 
 #include "session/end.h"

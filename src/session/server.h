@@ -114,10 +114,10 @@ static inline void *server_feature(const struct server *server, unsigned feature
 /* Limit of bindings with a bit in a chain (backends/chain.h). */
 #define CHAIN_BITS 32
 
-/* The statistics of one `listen` of a server, or of all that have none of their own. */
+/* The statistics of a `listen` of a server, or of all directives beyond. */
 struct listen_stats {
     STAILQ_ENTRY(listen_stats) link;
-    const struct conf_word *word; /* the directive's; NULL: of all others */
+    const struct conf_word *word; /* the directive's; NULL: of all beyond */
     const struct server *server;
     const char *address, *name; /* name: the first `server_name`; "": the default server */
     uint32_t entry;             /* in the zone, once that is open */
@@ -174,7 +174,7 @@ struct stream_settings {
     const struct names_setting *resolver;     /* stream {}'s, for workers; NULL: none is used */
     int64_t resolver_timeout;                 /* ms; stream {}'s */
     uint64_t needs;                           /* FB_NEEDS_... of directives outside of servers */
-    STAILQ_HEAD(, listen_stats) listen_stats; /* the first is that of all others */
+    STAILQ_HEAD(, listen_stats) listen_stats; /* the first is for all beyond */
     uint32_t listen_stats_n;
     struct zone *stats; /* NULL: nothing is counted */
     struct stats_shape stats_shape;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The statistics of clients: each has one entry at a time, whose numbers only grow. The end is
- * counted last, so that a client of a worker that dies before is one of the dead worker's. */
+/* The statistics of clients: a client has one entry at a time, and numbers only grow. The end is
+ * counted last: until then a client dies with the worker. */
 #include "session/stats.h"
 
 #include "net/conn.h"
@@ -45,7 +45,7 @@ void session_stats_begin(struct fb_conn *client)
     if (stats == NULL)
         return;
     client->traffic = &stats->traffic;
-    if (!first) /* its bytes so far are those of the server before */
+    if (!first) /* the bytes so far are the first server's */
         return;
     stats_add(&stats->traffic.received, client->received);
     stats_add(&stats->traffic.sent, client->sent);

@@ -7,8 +7,7 @@
 
 #include <errno.h>
 
-/* Entries of a zone at least, and for each of the present directives: a later configuration finds
- * room for others. */
+/* Entries of a zone at least, and for each directive: a later configuration finds room for more. */
 #define ENTRIES_LEAST 256
 #define ENTRIES_EACH 4
 
@@ -27,7 +26,7 @@ static struct listen_stats *add_stats(struct apply *apply, const struct listen_s
     return stats;
 }
 
-/* Returns the place of all directives without one of their own. */
+/* Returns the place of all directives beyond the zone's entries. */
 static struct listen_stats *others(struct apply *apply)
 {
     static const struct listen_stats values = { .address = "", .name = "" };
@@ -58,17 +57,22 @@ void listen_stats_declare(struct apply *apply)
 {
     struct cycle *cycle = apply->cycle;
     struct stream_settings *stream = &cycle->stream;
-    uint32_t capacity = ENTRIES_LEAST;
+    struct stats_shape *shape = &stream->stats_shape;
     char text[128];
 
     if (stream->listen_stats_n == 0)
         return;
-    while (capacity < STATS_ENTRIES_MOST && capacity < stream->listen_stats_n * ENTRIES_EACH)
-        capacity *= 2;
-    stream->stats_shape.capacity = capacity;
-    stream->stats = zone_declare(
-        &cycle->zones, cycle->arena, &stats_kind, ZONE_NAME, ZONE_VERSION, &stream->stats_shape);
-    if (stream->stats == NULL)
+    shape->capacity = ENTRIES_LEAST;
+    while (shape->capacity < STATS_ENTRIES_MOST &&
+           shape->capacity < stream->listen_stats_n * ENTRIES_EACH)
+        shape->capacity *= 2;
+    do
+        stream->stats =
+            zone_declare(&cycle->zones, cycle->arena, &stats_kind, ZONE_NAME, ZONE_VERSION, shape);
+    while (stream->stats == NULL && errno == EFBIG && (shape->capacity /= 2) > 1);
+    if (stream->stats == NULL && errno == EFBIG)
+        report_warn(apply->report, NULL, "no address space is left for statistics of servers");
+    else if (stream->stats == NULL)
         report_error(apply->report, NULL, "the statistics of servers cannot be declared: %s",
             os_error_text(errno, text, sizeof(text)));
 }

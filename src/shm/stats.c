@@ -74,7 +74,7 @@ static int init_stats(void *memory, const void *memory_shape)
     return 0;
 }
 
-static bool is_text(const char *text, size_t size)
+static bool has_end(const char *text, size_t size)
 {
     return memchr(text, '\0', size) != NULL;
 }
@@ -92,9 +92,9 @@ static bool is_whole(const void *memory)
     for (uint32_t i = 0; i < directory->n; i++) {
         const struct entry *entry = &directory->entries[i];
 
-        if (!is_text(entry->protocol, sizeof(entry->protocol)) ||
-            !is_text(entry->address, sizeof(entry->address)) ||
-            !is_text(entry->name, sizeof(entry->name)))
+        if (!has_end(entry->protocol, sizeof(entry->protocol)) ||
+            !has_end(entry->address, sizeof(entry->address)) ||
+            !has_end(entry->name, sizeof(entry->name)))
             return false;
     }
     metrics = metrics_shape(directory->capacity);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Statistics of servers, as a zone: a directory of entries, one for each `listen` of a server, and
  * the numbers of each worker's clients, written by the worker alone, with plain stores. Nothing is
- * counted down: the clients of an entry are those accepted and not ended, and with a worker that
- * dies its clients have ended. An entry lasts as long as the zone, over reloads and upgrades. */
+ * counted down: an entry's clients are all accepted clients but for ended clients, and the clients
+ * of a dead worker have ended. An entry lasts as long as the zone, over reloads and upgrades. */
 #pragma once
 
 #include "shm/zone.h"
@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #define STATS_ENTRIES_MOST 1024
-#define STATS_ENDS 32                   /* causes of a session's end; the others are the user's */
-#define STATS_END_MOVED 0               /* a server of another entry has taken the client over */
+#define STATS_ENDS 32                   /* causes of a session's end, but for two the user's */
+#define STATS_END_MOVED 0               /* the client has gone to a server of a second entry */
 #define STATS_END_DIED (STATS_ENDS - 1) /* with the worker; counted by the master */
 #define STATS_LENGTHS 28                /* buckets of the sessions' lengths */
 
@@ -23,7 +23,7 @@ struct stats_traffic {
 
 /* A worker's numbers of an entry. */
 struct stats {
-    _Atomic uint64_t accepts; /* clients, or taken over from another entry */
+    _Atomic uint64_t accepts; /* clients, or moved from a second entry */
     struct stats_traffic traffic;
     _Atomic uint64_t length_ms; /* of all ended sessions */
     _Atomic uint64_t ended[STATS_ENDS];
@@ -39,14 +39,14 @@ struct stats_totals {
     uint64_t active; /* clients, now */
 };
 
-/* What an entry is found by again; longer texts are cut. */
+/* The name of an entry; longer texts are cut. */
 struct stats_key {
     const char *protocol; /* "": none */
     const char *address;
-    const char *name; /* of the server; "": it has none */
+    const char *name; /* of the server; "": none */
 };
 
-/* The shape of a new zone; memory with room for another number of entries fits, too. */
+/* The shape of a new zone; memory with room for more or fewer entries fits, too. */
 struct stats_shape {
     uint32_t capacity; /* 2 to STATS_ENTRIES_MOST */
 };
@@ -57,8 +57,8 @@ extern const struct zone_kind stats_kind;
 
 /* The master, before the zone's workers are forked: takes the capacity of the memory over. */
 void stats_open(const void *memory, struct stats_shape *shape);
-/* The master: returns the number of the key's entry, added if there is none; 0, for which
- * everything without an entry is counted, where there is no room. */
+/* The master: returns the number of the key's entry, added if new; 0, the entry of all keys without
+ * room. */
 uint32_t stats_enter(void *memory, const struct stats_key *key);
 /* Returns how many entries there are, with entry 0. */
 uint32_t stats_n(const void *memory);
@@ -77,13 +77,13 @@ static inline void stats_add(_Atomic uint64_t *number, uint64_t by)
     atomic_store_explicit(number, n + by, memory_order_relaxed);
 }
 
-/* Counts the end of a client, after everything else that is counted for the client. */
+/* Counts the end of a client, as the client's last number. */
 static inline void stats_add_end(struct stats *stats, unsigned end)
 {
     _Atomic uint64_t *number = &stats->ended[end < STATS_END_DIED ? end : STATS_END_MOVED];
     uint64_t n = atomic_load_explicit(number, memory_order_relaxed);
 
-    /* whoever sees the end sees the accept */
+    /* a reader of the end reads the accept, too */
     atomic_store_explicit(number, n + 1, memory_order_release);
 }
 
