@@ -149,7 +149,7 @@ START_TEST(error_logs)
 
     begin_collector();
     daemon_configure(daemon,
-        "error_log syslog:server=tcp://127.0.0.1:%u info; worker_processes 2; sandbox strict; "
+        "error_log syslog:server=tcp://127.0.0.1:%u info; worker_processes 2; "
         "events {} stream { " SERVER " }\n",
         (unsigned)collector.port);
     daemon_start(daemon);
