@@ -152,8 +152,10 @@ static bool drains_idle(const struct fb_conn *conn)
  * it chose this worker by chance, and could not tell its end from a refusal. */
 static bool is_fresh(const struct fb_conn *conn)
 {
-    uint64_t since = conn->sent == 0 ? conn->moved_ms : conn->opened_ms;
+    uint64_t since = conn->opened_ms;
 
+    if (conn->sent == 0 && conn->moved_ms > since) /* until then a layer below had the client */
+        since = conn->moved_ms;
     return !conn->outgoing && conn->received == 0 &&
            conn->net->loop.clock.mono_ms - since < stream_of(conn)->spread;
 }

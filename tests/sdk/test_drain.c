@@ -186,7 +186,9 @@ static int idle_when_opened(struct scripted_conn *script)
 /* A client accepted just before the drain, whose first request is on its way, is answered. */
 START_TEST(a_fresh_client_may_ask_once)
 {
-    fb_test *test = scripted_start();
+    fb_test *test = _i == 0
+                        ? scripted_start()
+                        : fb_test_start(&fb_protocol_scripted, "scripted; first_byte_timeout 1m;");
     struct scripted_conn asks = { .opened = idle_when_opened, .data = answer_idle },
                          silent = { .opened = idle_when_opened };
     fb_test_peer *peer;
@@ -319,7 +321,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, idle_ones_close_bit_by_bit);
     tcase_add_test(tcase, with_little_time_they_close_sooner);
     tcase_add_test(tcase, who_turns_idle_later_closes_then);
-    tcase_add_test(tcase, a_fresh_client_may_ask_once);
+    tcase_add_loop_test(tcase, a_fresh_client_may_ask_once, 0, 2);
     tcase_add_test(tcase, who_is_busy_again_stays);
     tcase_add_test(tcase, an_idle_one_sends_what_it_has);
     tcase_add_test(tcase, one_may_end_others_when_it_is_told);
