@@ -376,15 +376,15 @@ struct json_value json_member(struct json_value object, const char *name)
 struct json_value json_next_member(
     struct json_value object, struct json_value last, char *name, size_t size)
 {
-    const char *end = object.text + object.n, *p = NULL;
-    struct json_value key;
+    const char *p, *end;
 
-    if (value_begins_with(object, '{'))
-        p = next_item(object, last.text == NULL ? NULL : last.text + last.n);
+    if (!value_begins_with(object, '{'))
+        return none;
+    end = object.text + object.n;
+    p = next_item(object, last.text == NULL ? NULL : last.text + last.n);
     if (p == NULL)
         return none;
-    key = value_at(p, end);
-    json_text(key, name, size);
+    json_text(value_at(p, end), name, size);
     p = skip_name(p, end);
     return p != NULL ? value_at(p, end) : none;
 }

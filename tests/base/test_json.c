@@ -182,6 +182,27 @@ START_TEST(members_are_found)
 }
 END_TEST
 
+START_TEST(members_follow_each_other)
+{
+    struct json_value none = { NULL, 0 }, member = none,
+                      object = parse("{\"a\":1, \"long name\" : {\"b\":2} ,\"c\":3}");
+    char name[5];
+
+    member = json_next_member(object, member, name, sizeof(name));
+    ck_assert_str_eq(name, "a");
+    ck_assert_int_eq(json_integer(member, 0), 1);
+    member = json_next_member(object, member, name, sizeof(name));
+    ck_assert_str_eq(name, "long"); /* cut */
+    ck_assert_int_eq(json_integer(json_member(member, "b"), 0), 2);
+    member = json_next_member(object, member, name, sizeof(name));
+    ck_assert_str_eq(name, "c");
+    ck_assert_ptr_null(json_next_member(object, member, name, sizeof(name)).text);
+    ck_assert_ptr_null(json_next_member(parse("{}"), none, name, sizeof(name)).text);
+    ck_assert_ptr_null(json_next_member(parse("[1]"), none, name, sizeof(name)).text);
+    ck_assert_ptr_null(json_next_member(none, none, name, sizeof(name)).text);
+}
+END_TEST
+
 static const struct {
     const char *json, *text;
 } read_strings[] = {
@@ -238,6 +259,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, what_is_not_is_refused);
     tcase_add_test(tcase, a_beginning_is_no_value);
     tcase_add_test(tcase, members_are_found);
+    tcase_add_test(tcase, members_follow_each_other);
     tcase_add_loop_test(tcase, a_string_is_read, 0, sizeof(read_strings) / sizeof(read_strings[0]));
     tcase_add_test(tcase, what_is_written_can_be_read);
 }
