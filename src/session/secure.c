@@ -66,8 +66,7 @@ static void count_plain_bytes(struct fb_conn *conn, const struct session_secure 
         conn->received = secure->received;
     if (conn->sent > secure->sent)
         conn->sent = secure->sent;
-    if (!secure->opens && !conn->outgoing)
-        session_stats_resume(conn, &secure->mark);
+    session_stats_resume(conn, &secure->mark);
 }
 
 /* Leaves the phase with TLS on the connection, in the state that the protocol has asked for. */
