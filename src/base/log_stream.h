@@ -32,7 +32,7 @@ bool log_stream_separate(struct log_stream *stream);
 /* Takes a message of up to LOG_STREAM_PARTS parts; false with errno: it is lost. Never waits. */
 #define LOG_STREAM_PARTS 2
 bool log_stream_put(struct log_stream *stream, int fd, const struct iovec *parts, unsigned part_n);
-/* Sends what waits, as far as the connection takes it. */
+/* Sends waiting messages, as far as the connection has room. */
 void log_stream_flush(struct log_stream *stream, int fd);
 /* Does so for a process that is about to end: waits for the connection, for so long at most. */
 void log_stream_finish(struct log_stream *stream, int fd, int ms);

@@ -39,7 +39,7 @@ void logs_repair(struct core_settings *core, struct log *log);
 void logs_flush(struct core_settings *core, struct log *log);
 /* Sends, in a short-lived process, lines that wait for connections of the log's own targets. */
 void logs_finish(const struct log *log);
-/* Counts lines that still wait as lost, in a process that ends. */
+/* In an ending process: counts waiting lines as lost. */
 void logs_drop_waiting(struct core_settings *core, struct log *log);
 /* Makes `log` write to these logs from now on. The flood limit is kept in `limit`. Suppressed lines
  * are reported before; lost lines are still counted. */

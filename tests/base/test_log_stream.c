@@ -221,7 +221,7 @@ START_TEST(lines_that_are_dropped_are_counted)
 }
 END_TEST
 
-/* A reload's stream takes over what waits, as far as it has room. */
+/* A reload's stream takes over waiting messages, as far as there is room. */
 START_TEST(lines_move_to_another_stream)
 {
     struct log_stream *before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formats that are JSON: which variables are whole values, and what can stand there as it is. */
+/* JSON formats: variables in the place of whole values, and texts valid there without quotes. */
 #include "features/access_log/json_format.h"
 
 #include "base/compiler.h"

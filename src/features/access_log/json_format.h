@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formats of lines that are JSON: the places where a variable stands for a whole value, without
- * quotes, and the format that is ready by the name "json". */
+/* JSON formats of lines: the places of variables without quotes, and the ready format "json". */
 #pragma once
 
 #include "text/template.h"

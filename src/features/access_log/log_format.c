@@ -128,8 +128,8 @@ static char *write_quoted(char *p, char *end, const char *s, size_t n)
     return p == NULL ? NULL : write_text(p, end, "\"", 1);
 }
 
-/* Writes a variable that is a whole value of JSON: a string where it could not stand as it is, and
- * null where it is empty. */
+/* Writes a variable in the place of a JSON value: null for an empty text, and a string for a text
+ * that is no JSON. */
 static char *write_json_value(
     const struct template_part *part, struct fb_conn *conn, char *p, char *end)
 {
