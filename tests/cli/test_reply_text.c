@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replies as text: the table of listeners in the status, whose first column is as wide as the
- * longest address, states of workers, problems, and certificates. */
+ * longest address, states of workers, problems, servers, and certificates. */
 #include "cli/reply_text.h"
 
 #include "support/test.h"
@@ -141,11 +141,31 @@ START_TEST(states_of_workers_have_their_times)
 }
 END_TEST
 
+START_TEST(servers_have_a_line_and_one_of_their_ends)
+{
+    char *text = written(reply_text_status,
+        "{\"servers\":[{\"listen\":\"127.0.0.1:80\",\"name\":\"a.test\",\"protocol\":\"echo\","
+        "\"accepts\":9,\"active\":2,\"received\":10,\"sent\":20,\"dropped\":true,"
+        "\"ended\":{\"finished\":6,\"timeout\":1}},{\"listen\":\"*:1\",\"accepts\":0,\"ended\":{}}]"
+        "}");
+
+    ck_assert_ptr_nonnull(strstr(text,
+        "\nLISTEN        PROTOCOL     ACTIVE      ACCEPTED         RECEIVED             SENT\n"
+        "127.0.0.1:80  echo              2             9               10               20\n"
+        "  server a.test\n"
+        "  dropped by a reload, and drains\n"
+        "  ended: 6 finished, 1 timeout\n"
+        "*:1           -                 -             0                -                -\n"));
+    free(text);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, problems_come_first_and_alone, 0, 3);
     tcase_add_test(tcase, problems_that_are_left_out_are_counted);
     tcase_add_test(tcase, states_of_workers_have_their_times);
+    tcase_add_test(tcase, servers_have_a_line_and_one_of_their_ends);
     tcase_add_loop_test(tcase, the_longest_address_makes_the_width, 0, 2);
     tcase_add_test(tcase, the_title_makes_the_width);
     tcase_add_test(tcase, certificates_have_a_line_and_one_of_a_refusal);
