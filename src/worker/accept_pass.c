@@ -17,6 +17,9 @@
 #define BURST_MS 1
 /* Time for a worker with room, before idle connections are closed here. */
 #define SHORT_BACK_MS 10
+/* Interval at which a worker with the fewest clients goes behind, too: the workers of a second
+ * master process, whose clients are not compared, would get no client otherwise. */
+#define ROUND_MS 100
 /* Listeners that are looked at for SHARE_ANY. */
 #define ANY_MOST 64
 /* Bound of accept_mutex_delay between two looks for waiting clients. */
@@ -151,8 +154,9 @@ void accept_yield(struct worker *worker, struct acceptor *acceptor, bool left)
 
     accept->accepted_ms = worker->stream.net.loop.clock.mono_ms;
     if (acceptor->kind == ACCEPTOR_SHARED && !goes_behind)
-        goes_behind =
-            accept->balance != BALANCE_CLIENTS || worker->stream.net.client_n > accept->share.least;
+        goes_behind = accept->balance != BALANCE_CLIENTS ||
+                      worker->stream.net.client_n > accept->share.least ||
+                      accept->accepted_ms - acceptor->rejoined_ms >= ROUND_MS;
     if (goes_behind && acceptor->source.listening && acceptor_is_exclusive(accept, acceptor))
         acceptor_rejoin(worker, acceptor);
 }

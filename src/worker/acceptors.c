@@ -123,8 +123,11 @@ void acceptor_change(struct worker *worker, struct acceptor *acceptor, enum acce
 
 void acceptor_rejoin(struct worker *worker, struct acceptor *acceptor)
 {
-    source_disarm_listener(&worker->stream.net.loop, &acceptor->source);
+    struct loop *loop = &worker->stream.net.loop;
+
+    source_disarm_listener(loop, &acceptor->source);
     watch_acceptor(worker, acceptor);
+    acceptor->rejoined_ms = loop->clock.mono_ms;
 }
 
 void acceptors_wake_dormant(struct worker *worker)

@@ -41,6 +41,7 @@ struct acceptor {
     enum acceptor_state state;
     enum acceptor_batch batch;
     unsigned empty_n; /* events in a row without a client */
+    uint64_t rejoined_ms;
 };
 
 enum accept_phase {
