@@ -9,6 +9,7 @@
 #include "backends/chain.h"
 #include "backends/keepalive.h"
 #include "backends/tls.h"
+#include "backends/tries.h"
 #include "backends/trunk.h"
 #include "base/compiler.h"
 #include "net/address_parse.h"
@@ -184,6 +185,18 @@ static inline bool is_refused(const struct order *order)
     return trunk != NULL && trunk_is_full(trunk) && trunk->waiting_n >= trunk->queue;
 }
 
+/* Returns where the connection's bytes are counted: for the server of the owner's try. */
+static inline struct stats_traffic *traffic_of(const struct order *order)
+{
+    const struct session_tries *tries =
+        order->parent != NULL && !order->owner->outgoing ? session_tries_of(order->owner) : NULL;
+    const struct peer *peer = tries != NULL ? tries->choice.peer : NULL;
+
+    return peer != NULL && order->target == &peer->target && peer->server->stats.own != NULL
+               ? &peer->server->stats.own->traffic
+               : &order->stream->net.traffic;
+}
+
 static ALWAYS_INLINE struct fb_conn *fill_order(const struct order *order, void *state)
 {
     struct stream *stream = order->stream;
@@ -214,6 +227,7 @@ static ALWAYS_INLINE struct fb_conn *fill_order(const struct order *order, void 
         outgoing->session.is_own = true;
     }
     conn->state = state;
+    conn->traffic = traffic_of(order);
     return conn;
 }
 

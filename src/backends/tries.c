@@ -185,8 +185,7 @@ static fb_choice show_try(
         .target = &peer->target,
         .server = peer->server->name,
         .left = tries->choice.left,
-        /* asked for by a variable, or of the peers of a group */
-        .wants_first_byte = !upstream->is_single || server->variables->uses_first_byte,
+        .wants_first_byte = 1, /* for the statistics */
         .host = upstream->name,
     };
     if (unlikely(upstream->drop.way == UPSTREAM_DROP_ON ||

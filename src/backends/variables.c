@@ -110,7 +110,7 @@ const struct variable_row variables_upstream[] = {
     { "upstream_bytes_sent", get_tries_list, .flags = VARIABLE_VOLATILE, .number = LIST_SENT },
     { "upstream_connect_time", get_tries_list, .flags = VARIABLE_VOLATILE,
         .number = LIST_CONNECT_TIMES },
-    { "upstream_first_byte_time", get_tries_list, .flags = VARIABLE_VOLATILE | VARIABLE_FIRST_BYTE,
+    { "upstream_first_byte_time", get_tries_list, .flags = VARIABLE_VOLATILE,
         .number = LIST_FIRST_BYTE_TIMES },
     { "upstream_name", get_group_name, .flags = VARIABLE_VOLATILE },
     { "upstream_name_time", get_wait_time, .flags = VARIABLE_VOLATILE, .number = WAIT_FOR_NAME },

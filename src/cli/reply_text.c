@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formats replies by templates, which are asserted. The daemon may be of a different version: a
- * missing member of a reply is printed as "-" and is never an error. */
+/* Shows replies to people by templates (reply_template.h). */
 #include "cli/reply_text.h"
 
 #include "base/compiler.h"
+#include "cli/reply_template.h"
+#include "cli/reply_traffic.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -12,107 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#define TEXT_MAX 1024
-#define NAME_MAX_BYTES 63
-
-/* Formats a time in the two largest units: "2d 3h". */
-static void format_age(int64_t ms, char text[TEXT_MAX])
-{
-    static const struct {
-        const char *name;
-        int64_t seconds;
-    } units[] = { { "d", 86400 }, { "h", 3600 }, { "m", 60 }, { "s", 1 } };
-    int64_t s = ms / 1000;
-    size_t i = 0;
-
-    while (i < countof(units) - 1 && s < units[i].seconds)
-        i++;
-    if (i == countof(units) - 1)
-        snprintf(text, TEXT_MAX, "%" PRId64 "s", s);
-    else
-        snprintf(text, TEXT_MAX, "%" PRId64 "%s %" PRId64 "%s", s / units[i].seconds, units[i].name,
-            s % units[i].seconds / units[i + 1].seconds, units[i + 1].name);
-}
-
-/* Formats microseconds, in microseconds to seconds; "-" for none. */
-static void format_below(int64_t us, char text[TEXT_MAX])
-{
-    if (us <= 0)
-        strcpy(text, "-");
-    else if (us < 1024)
-        snprintf(text, TEXT_MAX, "%" PRId64 "us", us);
-    else if (us < 1024 * 1024)
-        snprintf(text, TEXT_MAX, "%.3gms", (double)us / 1000);
-    else
-        snprintf(text, TEXT_MAX, "%.3gs", (double)us / 1000000);
-}
-
-/* Formats seconds since the epoch; "-" for a time that no calendar has. */
-static void format_date(int64_t seconds, char text[TEXT_MAX])
-{
-    time_t time = (time_t)seconds;
-    struct tm tm;
-
-    if (gmtime_r(&time, &tm) == NULL || strftime(text, TEXT_MAX, "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
-        strcpy(text, "-");
-}
-
-static void format_member(struct json_value member, const char *kind, char text[TEXT_MAX])
-{
-    int64_t n = json_integer(member, INT64_MIN);
-
-    if (json_text(member, text, TEXT_MAX))
-        return;
-    if (n == INT64_MIN)
-        strcpy(text, "-");
-    else if (strcmp(kind, "age") == 0)
-        format_age(n, text);
-    else if (strcmp(kind, "date") == 0)
-        format_date(n, text);
-    else if (strcmp(kind, "below") == 0)
-        format_below(n, text);
-    else
-        snprintf(text, TEXT_MAX, "%" PRId64, n);
-}
-
-/* Writes the template, in which "{MEMBER}" stands for a string or a number of the object,
- * "{MEMBER:8}" and "{MEMBER:-8}" for a right- or left-aligned column, "{MEMBER|age}" for
- * milliseconds in their two largest units, "{MEMBER|below}" for microseconds as a bound, and
- * "{MEMBER|date}" for seconds since the epoch. */
-static void write_reply(FILE *out, struct json_value object, const char *template)
-{
-    while (*template != '\0') {
-        char name[NAME_MAX_BYTES + 1], kind[8] = "", text[TEXT_MAX];
-        int n = 0;
-
-        if (*template != '{') {
-            putc(*template ++, out);
-            continue;
-        }
-        sscanf(template, "{%63[a-z0-9_]%n|%7[a-z]%n", name, &n, kind, &n);
-        assert(n > 0 && (template[n] == ':' || template[n] == '}'));
-        template += n;
-        format_member(json_member(object, name), kind, text);
-        fprintf(out, "%*s", *template == ':' ? (int)strtol(template + 1, NULL, 10) : 0, text);
-        template = strchr(template, '}') + 1;
-    }
-}
-
-/* Writes the template for all objects of an array. */
-static void write_each_reply(FILE *out, struct json_value array, const char *template)
-{
-    struct json_value object = { NULL, 0 };
-
-    while ((object = json_next(array, object)).text != NULL)
-        write_reply(out, object, template);
-}
-
 /* Status */
-
-static bool has_member(struct json_value object, const char *name)
-{
-    return json_member(object, name).text != NULL;
-}
 
 /* Shows the causes of workers' deaths, in a line. */
 static void show_deaths(struct json_value deaths, FILE *out)
@@ -142,9 +43,9 @@ static void show_problems(struct json_value status, FILE *out)
     if (json_next(list, none).text == NULL)
         return;
     fputs("PROBLEMS\n", out);
-    write_each_reply(out, list, "  {level}: {problem}: {advice}\n");
+    reply_write_each(out, list, "  {level}: {problem}: {advice}\n");
     if (json_integer(json_member(status, "problems_left_out"), 0) > 0)
-        write_reply(out, status, "  {problems_left_out} problems more are not shown\n");
+        reply_write(out, status, "  {problems_left_out} problems more are not shown\n");
     putc('\n', out);
 }
 
@@ -156,53 +57,53 @@ static void show_head(struct json_value status, FILE *out)
     char role[8] = "";
     bool is_new;
 
-    write_reply(out, status,
+    reply_write(out, status,
         "forkbeard {version}, master process {pid}, {state}, up {uptime_ms|age}\n"
         "configuration {configuration}\n");
     if (json_is_true(json_member(reload, "ok")))
-        write_reply(out, reload, "reloaded at {at}\n");
-    else if (has_member(reload, "ok"))
-        write_reply(out, reload, "reload failed at {at}: {error}\n");
+        reply_write(out, reload, "reloaded at {at}\n");
+    else if (reply_has(reload, "ok"))
+        reply_write(out, reload, "reload failed at {at}: {error}\n");
     json_text(json_member(upgrade, "role"), role, sizeof(role));
     is_new = strcmp(role, "new") == 0;
-    if (has_member(upgrade, "role"))
+    if (reply_has(upgrade, "role"))
         fprintf(out, "%s binary; the %s one is process %" PRId64 "%s\n", is_new ? "new" : "old",
             is_new ? "old" : "new", json_integer(json_member(upgrade, "other"), 0),
             is_new || json_is_true(json_member(upgrade, "serves")) ? ""
                                                                    : ", which does not serve yet");
-    write_each_reply(out, json_member(status, "pending"), "{command} waits: {waiting}\n");
-    write_reply(out, json_member(status, "totals"),
+    reply_write_each(out, json_member(status, "pending"), "{command} waits: {waiting}\n");
+    reply_write(out, json_member(status, "totals"),
         "connections: {active} active, {accepts} accepted, {handled} handled; {requests} "
         "requests\n");
     show_deaths(json_member(status, "deaths"), out);
     if (json_next(left, none).text == NULL)
         return;
     fputs("workers left behind, whose master was killed (end with kill -INT):", out);
-    write_each_reply(out, left, " {pid}");
+    reply_write_each(out, left, " {pid}");
     fputc('\n', out);
 }
 
 static void show_worker(struct json_value generation, struct json_value worker, FILE *out)
 {
     int64_t used = json_integer(json_member(worker, "worker_connections_used"), -1);
-    char capacity[64] = "-", state[TEXT_MAX] = "-", age[TEXT_MAX];
+    char capacity[64] = "-", state[REPLY_TEXT_MAX] = "-", age[REPLY_TEXT_MAX];
     int64_t stuck = json_integer(json_member(worker, "stuck_ms"), -1);
     int64_t drain = json_integer(json_member(worker, "drain_ms"), -1);
 
     json_text(json_member(worker, "state"), state, sizeof(state));
     if (stuck >= 0 || drain >= 0) {
-        format_age(stuck >= 0 ? stuck : drain, age);
+        reply_format_age(stuck >= 0 ? stuck : drain, age);
         snprintf(state + strlen(state), sizeof(state) - strlen(state), " %.32s", age);
     }
     if (used >= 0)
         snprintf(capacity, sizeof(capacity), "%" PRId64 "/%" PRId64, used,
             json_integer(json_member(generation, "worker_connections"), 0));
-    write_reply(out, generation, "{number:10}  {state:-8}  ");
-    write_reply(out, worker, "{pid:8}  {slot:4}  ");
+    reply_write(out, generation, "{number:10}  {state:-8}  ");
+    reply_write(out, worker, "{pid:8}  {slot:4}  ");
     fprintf(out, "%-16s  ", state);
-    write_reply(out, worker, "{connections:11}  ");
+    reply_write(out, worker, "{connections:11}  ");
     fprintf(out, "%13s", capacity);
-    write_reply(out, worker, "  {requests:12}  {uptime_ms|age:8}  {restarts:8}\n");
+    reply_write(out, worker, "  {requests:12}  {uptime_ms|age:8}  {restarts:8}\n");
 }
 
 static void show_generations(struct json_value generations, FILE *out)
@@ -217,7 +118,7 @@ static void show_generations(struct json_value generations, FILE *out)
             show_worker(generation, worker, out);
         while ((keeper = json_next(json_member(generation, "keepers"), keeper)).text != NULL)
             show_worker(generation, keeper, out);
-        if (has_member(generation, "resolver"))
+        if (reply_has(generation, "resolver"))
             show_worker(generation, json_member(generation, "resolver"), out);
     }
 }
@@ -228,9 +129,9 @@ static void show_times(struct json_value worker, struct json_value times, const 
 {
     if (json_integer(json_member(times, "n"), 0) <= 0)
         return;
-    write_reply(out, worker, "{pid:10}  ");
-    write_reply(out, named, what);
-    write_reply(out, times,
+    reply_write(out, worker, "{pid:10}  ");
+    reply_write(out, named, what);
+    reply_write(out, times,
         "  {n:12}  {p50_us|below:8}  {p90_us|below:8}  {p99_us|below:8}  {p999_us|below:8}  "
         "{max_us|below:8}\n");
 }
@@ -250,77 +151,30 @@ static void show_loops(struct json_value generations, FILE *out)
             while ((one = json_next(callbacks, one)).text != NULL)
                 show_times(worker, one, "{protocol:-20}", one, out);
             if (json_integer(json_member(worker, "stalls"), 0) > 0)
-                write_reply(out, worker, "{pid:10}  stalls                {stalls:12}\n");
+                reply_write(out, worker, "{pid:10}  stalls                {stalls:12}\n");
         }
-}
-
-/* Returns the width of a column: of the heading, or of the longest text. */
-static int column_width(struct json_value array, const char *member, const char *heading)
-{
-    int width = (int)strlen(heading);
-    struct json_value object = { NULL, 0 };
-    char text[TEXT_MAX];
-
-    while ((object = json_next(array, object)).text != NULL)
-        if (json_text(json_member(object, member), text, sizeof(text)) && (int)strlen(text) > width)
-            width = (int)strlen(text);
-    return width;
 }
 
 static void show_listeners(struct json_value listeners, FILE *out)
 {
-    int width = column_width(listeners, "address", "LISTENER");
-    char text[TEXT_MAX];
+    int width = reply_column_width(listeners, "address", "LISTENER");
+    char text[REPLY_TEXT_MAX];
 
     fprintf(out, "\n%-*s  %7s  %7s  %7s  %8s\n", width, "LISTENER", "SOCKETS", "BACKLOG", "QUEUE",
         "DROPS");
     snprintf(text, sizeof(text), "{address:-%d}  {sockets:7}  {backlog:7}  {queue:7}  {drops:8}\n",
         width);
-    write_each_reply(out, listeners, text);
-}
-
-/* Shows the sessions of each `listen`, and how they ended. */
-static void show_servers(struct json_value servers, FILE *out)
-{
-    struct json_value server = { NULL, 0 }, none = { NULL, 0 }, end;
-    int listen = column_width(servers, "listen", "LISTEN");
-    int protocol = column_width(servers, "protocol", "PROTOCOL");
-    char template[TEXT_MAX], name[NAME_MAX_BYTES + 1];
-
-    if (json_next(servers, none).text == NULL)
-        return;
-    fprintf(out, "\n%-*s  %-*s  %9s  %12s  %15s  %15s\n", listen, "LISTEN", protocol, "PROTOCOL",
-        "ACTIVE", "ACCEPTED", "RECEIVED", "SENT");
-    snprintf(template, sizeof(template),
-        "{listen:-%d}  {protocol:-%d}  {active:9}  {accepts:12}  {received:15}  {sent:15}\n",
-        listen, protocol);
-    while ((server = json_next(servers, server)).text != NULL) {
-        struct json_value ended = json_member(server, "ended");
-        const char *before = "  ended: ";
-
-        write_reply(out, server, template);
-        if (has_member(server, "name"))
-            write_reply(out, server, "  server {name}\n");
-        if (json_is_true(json_member(server, "dropped")))
-            fputs("  dropped by a reload, and drains\n", out);
-        end = none;
-        while ((end = json_next_member(ended, end, name, sizeof(name))).text != NULL) {
-            fprintf(out, "%s%" PRId64 " %s", before, json_integer(end, 0), name);
-            before = ", ";
-        }
-        if (before[0] == ',')
-            putc('\n', out);
-    }
+    reply_write_each(out, listeners, text);
 }
 
 /* Writes "PROTOCOL.METRIC". */
-static const char *metric_name(struct json_value metric, char out[2 * TEXT_MAX])
+static const char *metric_name(struct json_value metric, char out[2 * REPLY_TEXT_MAX])
 {
-    char protocol[TEXT_MAX], name[TEXT_MAX];
+    char protocol[REPLY_TEXT_MAX], name[REPLY_TEXT_MAX];
 
     json_text(json_member(metric, "protocol"), protocol, sizeof(protocol));
     json_text(json_member(metric, "name"), name, sizeof(name));
-    snprintf(out, 2 * TEXT_MAX, "%s.%s", protocol, name);
+    snprintf(out, 2 * REPLY_TEXT_MAX, "%s.%s", protocol, name);
     return out;
 }
 
@@ -329,7 +183,7 @@ static void show_metrics(struct json_value metrics, FILE *out)
 {
     struct json_value metric = { NULL, 0 };
     int width = (int)strlen("METRIC");
-    char name[2 * TEXT_MAX];
+    char name[2 * REPLY_TEXT_MAX];
 
     while ((metric = json_next(metrics, metric)).text != NULL)
         if ((int)strlen(metric_name(metric, name)) > width)
@@ -339,7 +193,7 @@ static void show_metrics(struct json_value metrics, FILE *out)
     fprintf(out, "\n%-*s  %-7s  %20s\n", width, "METRIC", "KIND", "TOTAL");
     while ((metric = json_next(metrics, metric)).text != NULL) {
         fprintf(out, "%-*s", width, metric_name(metric, name));
-        write_reply(out, metric, "  {kind:-7}  {total:20}\n");
+        reply_write(out, metric, "  {kind:-7}  {total:20}\n");
     }
 }
 
@@ -350,7 +204,8 @@ void reply_text_status(struct json_value status, FILE *out)
     show_generations(json_member(status, "generations"), out);
     show_loops(json_member(status, "generations"), out);
     show_listeners(json_member(status, "listeners"), out);
-    show_servers(json_member(status, "servers"), out);
+    reply_text_servers(json_member(status, "servers"), out);
+    reply_text_upstream_servers(json_member(status, "upstream_servers"), out);
     show_metrics(json_member(status, "metrics"), out);
 }
 
@@ -378,8 +233,8 @@ void reply_text_check(struct json_value status, FILE *out)
     while ((at = json_next(list, at)).text != NULL)
         n++;
     fprintf(out, "%s: %d problem%s", names[level], n, n == 1 ? "" : "s");
-    write_reply(out, json_member(status, "totals"), ", {active} connections\n");
-    write_each_reply(out, list, "{level}: {problem}: {advice}\n");
+    reply_write(out, json_member(status, "totals"), ", {active} connections\n");
+    reply_write_each(out, list, "{level}: {problem}: {advice}\n");
 }
 
 /* Upstreams */
@@ -388,7 +243,7 @@ static const char *const troubles_of_sessions[] = { "resets", "timeouts", "refus
 
 static void show_server(struct json_value server, FILE *out)
 {
-    char name[TEXT_MAX], address[TEXT_MAX], both[2 * TEXT_MAX];
+    char name[REPLY_TEXT_MAX], address[REPLY_TEXT_MAX], both[2 * REPLY_TEXT_MAX];
     int64_t troubles = 0;
 
     if (!json_text(json_member(server, "server"), name, sizeof(name)))
@@ -399,13 +254,13 @@ static void show_server(struct json_value server, FILE *out)
     else
         snprintf(both, sizeof(both), "%s %s", name, address);
     fprintf(out, "  %-30s", both);
-    write_reply(
+    reply_write(
         out, server, " {state:-10} {set:-5} {weight:6} {connections:11} {sessions:9} {failures:8}");
     fputs(json_is_true(json_member(server, "backup")) ? " backup\n" : "\n", out);
     for (size_t i = 0; i < countof(troubles_of_sessions); i++)
         troubles |= json_integer(json_member(server, troubles_of_sessions[i]), 0);
     if (troubles != 0)
-        write_reply(out, server,
+        reply_write(out, server,
             "    resets: {resets}, connect time-outs: {timeouts}, refusals: {refusals}, slow first "
             "bytes: {slow}\n");
 }
@@ -417,7 +272,7 @@ static void show_name(struct json_value name, FILE *out)
     int64_t age = json_integer(json_member(name, "age_ms"), -1);
     int64_t failed = json_integer(json_member(name, "failed_ms"), -1);
 
-    write_reply(out, name, "  {server}: ");
+    reply_write(out, name, "  {server}: ");
     if (age < 0)
         fputs("no answer yet", out);
     else
@@ -425,7 +280,7 @@ static void show_name(struct json_value name, FILE *out)
             age / 1000);
     if (failed >= 0) {
         fprintf(out, "; for %" PRId64 " s ", failed / 1000);
-        write_reply(out, name, "{error}");
+        reply_write(out, name, "{error}");
     }
     putc('\n', out);
 }
@@ -434,9 +289,9 @@ static void show_upstream(struct json_value upstream, FILE *out)
 {
     struct json_value servers = json_member(upstream, "servers"), at = { NULL, 0 };
     struct json_value names = json_member(upstream, "names");
-    char zone[TEXT_MAX];
+    char zone[REPLY_TEXT_MAX];
 
-    write_reply(out, upstream,
+    reply_write(out, upstream,
         json_text(json_member(upstream, "zone"), zone, sizeof(zone))
             ? "upstream {name}, {balancer}, zone {zone}\n"
             : "upstream {name}, {balancer}, without a zone: each worker has a state of its own\n");
@@ -460,7 +315,7 @@ void reply_text_upstreams(struct json_value reply, FILE *out)
         first = false;
     }
     if (json_integer(json_member(reply, "left_out"), 0) > 0)
-        write_reply(out, reply, "\n{left_out} servers more are not shown\n");
+        reply_write(out, reply, "\n{left_out} servers more are not shown\n");
 }
 
 /* Certificates */
@@ -471,10 +326,10 @@ void reply_text_certificates(struct json_value reply, FILE *out)
 
     fprintf(out, "%-23s  %-23s  %s\n", "VALID UNTIL", "REPLACED", "CERTIFICATE (NAMES)");
     while ((at = json_next(list, at)).text != NULL) {
-        write_reply(out, at, "{not_after|date:-23}  {swapped|date:-23}  {certificate} ({names})\n");
+        reply_write(out, at, "{not_after|date:-23}  {swapped|date:-23}  {certificate} ({names})\n");
         if (json_integer(json_member(at, "refused"), 0) > 0)
-            write_reply(out, at, "  refused at {refused|date}: {error}\n");
+            reply_write(out, at, "  refused at {refused|date}: {error}\n");
     }
     if (json_integer(json_member(reply, "left_out"), 0) > 0)
-        write_reply(out, reply, "\n{left_out} certificates more are not shown\n");
+        reply_write(out, reply, "\n{left_out} certificates more are not shown\n");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes the statistics of clients, from the zone that workers count in. A protocol's are sums over
- * all servers that have ever had the protocol: no number falls when a reload drops a server. */
+/* Writes the statistics of clients and of tries, from the zones that workers count in. A protocol's
+ * are sums over all servers that have ever had the protocol: no number falls when a reload drops a
+ * server. */
 #include "control/traffic.h"
 
 #include "session/end.h"
@@ -15,18 +16,18 @@ static const char *end_name(unsigned end)
                                    : NULL;
 }
 
-static void write_lengths(struct stats_totals *totals, struct json *json)
+static void write_bounds(struct json *json, const char *key, struct stats_sum_of_times *times)
 {
-    struct histogram_summary lengths;
+    struct histogram_summary summary;
 
-    histogram_summarize(totals->lengths, STATS_LENGTHS, &lengths);
-    json_object(json, "lengths");
-    json_number(json, "n", (int64_t)lengths.n);
-    json_number(json, "total_ms", (int64_t)totals->length_ms);
-    json_number(json, "p50_ms", (int64_t)lengths.p50);
-    json_number(json, "p90_ms", (int64_t)lengths.p90);
-    json_number(json, "p99_ms", (int64_t)lengths.p99);
-    json_number(json, "max_ms", (int64_t)lengths.max);
+    histogram_summarize(times->n, STATS_BUCKETS, &summary);
+    json_object(json, key);
+    json_number(json, "n", (int64_t)summary.n);
+    json_number(json, "total_ms", (int64_t)times->ms);
+    json_number(json, "p50_ms", (int64_t)summary.p50);
+    json_number(json, "p90_ms", (int64_t)summary.p90);
+    json_number(json, "p99_ms", (int64_t)summary.p99);
+    json_number(json, "max_ms", (int64_t)summary.max);
     json_close(json);
 }
 
@@ -42,7 +43,7 @@ static void write_numbers(struct stats_totals *totals, struct json *json)
         if (totals->ended[i] > 0 && end_name(i) != NULL)
             json_number(json, end_name(i), (int64_t)totals->ended[i]);
     json_close(json);
-    write_lengths(totals, json);
+    write_bounds(json, "lengths", &totals->lengths);
     json_close(json);
 }
 
@@ -57,7 +58,7 @@ static void add_totals(struct stats_totals *a, const struct stats_totals *b)
 }
 
 /* Notes which entries the configuration in force has. */
-static void find_used(const struct stream_settings *stream, bool used[STATS_ENTRIES_MOST])
+static void find_used_listens(const struct stream_settings *stream, bool used[STATS_ENTRIES_MOST])
 {
     const struct listen_stats *listen;
 
@@ -73,7 +74,7 @@ static void write_servers(const void *memory, const bool used[], struct json *js
         struct stats_key key = stats_key_of(memory, i);
         struct stats_totals totals;
 
-        stats_read(memory, i, &totals);
+        stats_read(memory, i, &totals, sizeof(totals));
         if (!used[i] && totals.active == 0 && (i > 0 || totals.accepts == 0))
             continue;
         json_object(json, NULL);
@@ -109,7 +110,7 @@ static void write_protocols(const void *memory, struct json *json)
             continue;
         for (uint32_t other = i; other < stats_n(memory); other++)
             if (strcmp(stats_key_of(memory, other).protocol, protocol) == 0) {
-                stats_read(memory, other, &one);
+                stats_read(memory, other, &one, sizeof(one));
                 add_totals(&all, &one);
             }
         json_object(json, NULL);
@@ -119,14 +120,95 @@ static void write_protocols(const void *memory, struct json *json)
     json_close(json);
 }
 
+static void find_used_tries(const struct stream_settings *stream, bool used[STATS_ENTRIES_MOST])
+{
+    const struct upstream_server *server;
+    const struct upstream *upstream;
+
+    STAILQ_FOREACH (upstream, &stream->upstreams, link) {
+        used[upstream->waits.entry % STATS_ENTRIES_MOST] = true;
+        STAILQ_FOREACH (server, &upstream->servers, link)
+            used[server->stats.entry % STATS_ENTRIES_MOST] = true;
+    }
+    used[0] = false; /* of all others */
+}
+
+/* Writes the members of a server's numbers, which are input of workers. */
+static void write_tries(struct stats_tries_totals *totals, struct json *json)
+{
+    static const char *const ends[] = { "served", "failed", "unused", "skipped", "worker_died" };
+    static const char *const troubles[] = { "resets", "timeouts", "refusals", "slow" };
+
+    json_number(json, "tries", (int64_t)totals->begun);
+    json_number(json, "active", (int64_t)totals->active);
+    json_number(json, "received", (int64_t)totals->received);
+    json_number(json, "sent", (int64_t)totals->sent);
+    json_object(json, "ended");
+    for (unsigned i = 0; i < STATS_TRY_ENDS; i++)
+        if (totals->ended[i] > 0)
+            json_number(json, ends[i], (int64_t)totals->ended[i]);
+    json_close(json);
+    for (unsigned i = 0; i < STATS_TROUBLES; i++)
+        json_number(json, troubles[i], (int64_t)totals->troubles[i]);
+    write_bounds(json, "connect", &totals->times[UPSTREAM_TIME_CONNECT]);
+    write_bounds(json, "first_byte", &totals->times[UPSTREAM_TIME_FIRST_BYTE]);
+    write_bounds(json, "lengths", &totals->times[UPSTREAM_TIME_LAST_BYTE]);
+}
+
+/* Writes the members of a queue's numbers. */
+static void write_waits(struct stats_tries_totals *totals, struct json *json)
+{
+    static const char *const ends[] = { "served", "failed", "left", "", "worker_died" };
+
+    json_number(json, "waits", (int64_t)totals->begun);
+    json_number(json, "waiting", (int64_t)totals->active);
+    json_object(json, "ended");
+    for (unsigned i = 0; i < STATS_TRY_ENDS; i++)
+        if (totals->ended[i] > 0 && ends[i][0] != '\0')
+            json_number(json, ends[i], (int64_t)totals->ended[i]);
+    json_close(json);
+    write_bounds(json, "times", &totals->times[0]);
+}
+
+static void write_upstream_servers(const void *memory, const bool used[], struct json *json)
+{
+    json_array(json, "upstream_servers");
+    for (uint32_t i = 0; i < stats_n(memory); i++) {
+        struct stats_key key = stats_key_of(memory, i);
+        struct stats_tries_totals totals;
+
+        stats_read(memory, i, &totals, sizeof(totals));
+        if (!used[i] && totals.active == 0 && (i > 0 || totals.begun == 0))
+            continue;
+        json_object(json, NULL);
+        if (i > 0)
+            json_string(json, "upstream", key.name);
+        if (i == 0 || *key.address != '\0')
+            json_string(json, "server", i > 0 ? key.address : "others");
+        if (!used[i] && i > 0) /* a reload has dropped it */
+            json_bool(json, "dropped", true);
+        if (i == 0 || *key.address != '\0')
+            write_tries(&totals, json);
+        else
+            write_waits(&totals, json);
+        json_close(json);
+    }
+    json_close(json);
+}
+
 void control_traffic_write(const struct stream_settings *stream, struct json *json)
 {
-    const void *memory = stream->stats != NULL ? zone_memory(stream->stats) : NULL;
-    bool used[STATS_ENTRIES_MOST] = { false };
+    if (stream->stats != NULL) {
+        bool used[STATS_ENTRIES_MOST] = { false };
 
-    if (memory == NULL) /* the configuration has no server */
-        return;
-    find_used(stream, used);
-    write_servers(memory, used, json);
-    write_protocols(memory, json);
+        find_used_listens(stream, used);
+        write_servers(zone_memory(stream->stats), used, json);
+        write_protocols(zone_memory(stream->stats), json);
+    }
+    if (stream->tries != NULL) {
+        bool used[STATS_ENTRIES_MOST] = { false };
+
+        find_used_tries(stream, used);
+        write_upstream_servers(zone_memory(stream->tries), used, json);
+    }
 }

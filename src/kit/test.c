@@ -353,18 +353,9 @@ static void check_lines(fb_test *test, const char *text)
     }
 }
 
-/* Returns the clients that the statistics have. */
-static uint64_t count_clients(const fb_test *test)
+static uint64_t sum_active(const struct zone *zone)
 {
-    const void *memory = zone_memory(test->cycle->stream.stats);
-    struct stats_totals totals;
-    uint64_t active = 0;
-
-    for (uint32_t i = 0; i < stats_n(memory); i++) {
-        stats_read(memory, i, &totals);
-        active += totals.active;
-    }
-    return active;
+    return zone != NULL ? stats_sum_active(zone_memory(zone)) : 0;
 }
 
 /* Reports as faults all connections and memory that the workers have left. */
@@ -375,8 +366,10 @@ static void check_test_left(fb_test *test)
     shared_totals(test->shared, totals);
     if (totals[COUNTER_ACTIVE] > 0)
         kit_fault(test, "connections are left");
-    if (test->cycle->stream.stats != NULL && count_clients(test) > 0)
+    if (sum_active(test->cycle->stream.stats) > 0)
         kit_fault(test, "clients are left in the statistics");
+    if (sum_active(test->cycle->stream.tries) > 0)
+        kit_fault(test, "tries are left in the statistics");
     if (test->closings + test->became_n != test->openings)
         kit_fault(test, "%" PRIu64 " connections were opened, and %" PRIu64 " were closed",
             test->openings, test->closings + test->became_n);

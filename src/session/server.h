@@ -178,6 +178,8 @@ struct stream_settings {
     uint32_t listen_stats_n;
     struct zone *stats; /* NULL: nothing is counted */
     struct stats_shape stats_shape;
+    struct zone *tries; /* statistics of tries; NULL: nothing is counted */
+    struct stats_shape tries_shape;
     uint32_t binding_n;
     uint64_t listen_ports; /* bits of the ports of listeners, by the low six bits of a port */
 };

@@ -58,14 +58,14 @@ void session_stats_end(struct fb_conn *client, enum session_end end)
     if (stats == NULL)
         return;
     if (end != SESSION_END_NONE)
-        stats_add_length(
-            stats, client->opened_ms > 0 ? client->net->loop.clock.mono_ms - client->opened_ms : 0);
-    stats_add_end(stats, end);
+        stats_add_time(&stats->lengths,
+            client->opened_ms > 0 ? client->net->loop.clock.mono_ms - client->opened_ms : 0);
+    stats_add_end(&stats->ended[end]);
 }
 
 void session_stats_pause(struct fb_conn *conn, struct session_stats_mark *mark)
 {
-    *mark = (struct session_stats_mark) { conn->received, conn->sent };
+    *mark = (struct session_stats_mark) { conn->received, conn->sent, conn->traffic };
     conn->traffic = &conn->net->traffic;
 }
 
@@ -73,9 +73,9 @@ void session_stats_resume(struct fb_conn *conn, const struct session_stats_mark 
 {
     struct stats *stats = conn->outgoing ? NULL : stats_of(conn);
 
-    if (stats == NULL)
+    if (mark->traffic == NULL) /* the handshake has not begun */
         return;
-    conn->traffic = &stats->traffic;
-    stats_add(&stats->traffic.received, conn->received - mark->received);
-    stats_add(&stats->traffic.sent, conn->sent - mark->sent);
+    conn->traffic = stats != NULL ? &stats->traffic : mark->traffic;
+    stats_add(&conn->traffic->received, conn->received - mark->received);
+    stats_add(&conn->traffic->sent, conn->sent - mark->sent);
 }

@@ -19,6 +19,7 @@ void session_stats_begin(struct fb_conn *client);
 /* Bytes of a session before a handshake. */
 struct session_stats_mark {
     uint64_t received, sent;
+    struct stats_traffic *traffic;
 };
 
 /* Stop counting during a handshake, and count the session's bytes since the mark. */

@@ -47,6 +47,6 @@ uint32_t ports_next_chain(struct stream_settings *stream);
 struct listen_stats *listen_stats_make(
     struct apply *apply, const struct listen_address *listen, const char *name);
 /* Declares the zone of the statistics (stats.c). */
-void listen_stats_declare(struct apply *apply);
+void stats_declare(struct apply *apply);
 /* Makes the cycle's listeners of the `listen` directives of all servers (ports.c). */
 void ports_build(struct apply *apply, struct scope *stream);

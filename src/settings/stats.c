@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives the `listen` directives of servers their places in the statistics, and declares the zone.
- * All ports of a range have one place, and so have all directives beyond the zone's entries. */
+/* Gives the `listen` directives of servers their places in the statistics, and declares the zones,
+ * for servers and for groups. All ports of a range have one place, and so have all directives
+ * beyond the zone's entries. */
 #include "os/process.h"
 #include "settings/apply.h"
 #include "settings/listen.h"
@@ -8,10 +9,10 @@
 #include <errno.h>
 
 /* Entries of a zone at least, and for each directive: a later configuration finds room for more. */
-#define ENTRIES_LEAST 256
+#define LISTENS_LEAST 256
+#define TRIES_LEAST 128
 #define ENTRIES_EACH 4
 
-#define ZONE_NAME "stats:servers"
 #define ZONE_VERSION 1
 
 static struct listen_stats *add_stats(struct apply *apply, const struct listen_stats *values)
@@ -53,26 +54,49 @@ struct listen_stats *listen_stats_make(
     return values.address != NULL ? add_stats(apply, &values) : NULL;
 }
 
-void listen_stats_declare(struct apply *apply)
+/* Declares statistics with room for `n` entries, and for more, unless there are too few addresses.
+ * The shape's capacity is the least. */
+static struct zone *declare_stats(struct apply *apply, const char *name, uint32_t n,
+    const char *counted, struct stats_shape *shape)
 {
     struct cycle *cycle = apply->cycle;
-    struct stream_settings *stream = &cycle->stream;
-    struct stats_shape *shape = &stream->stats_shape;
+    struct zone *zone;
     char text[128];
 
-    if (stream->listen_stats_n == 0)
-        return;
-    shape->capacity = ENTRIES_LEAST;
-    while (shape->capacity < STATS_ENTRIES_MOST &&
-           shape->capacity < stream->listen_stats_n * ENTRIES_EACH)
+    while (shape->capacity < STATS_ENTRIES_MOST && shape->capacity < n * ENTRIES_EACH)
         shape->capacity *= 2;
     do
-        stream->stats =
-            zone_declare(&cycle->zones, cycle->arena, &stats_kind, ZONE_NAME, ZONE_VERSION, shape);
-    while (stream->stats == NULL && errno == EFBIG && (shape->capacity /= 2) > 1);
-    if (stream->stats == NULL && errno == EFBIG)
-        report_warn(apply->report, NULL, "no address space is left for statistics of servers");
-    else if (stream->stats == NULL)
-        report_error(apply->report, NULL, "the statistics of servers cannot be declared: %s",
+        zone = zone_declare(&cycle->zones, cycle->arena, &stats_kind, name, ZONE_VERSION, shape);
+    while (zone == NULL && (errno == EFBIG || errno == EOVERFLOW) && (shape->capacity /= 2) > 1);
+    if (zone == NULL && errno == EFBIG)
+        report_warn(apply->report, NULL, "no address space is left for statistics of %s", counted);
+    else if (zone == NULL)
+        report_error(apply->report, NULL, "the statistics of %s cannot be declared: %s", counted,
             os_error_text(errno, text, sizeof(text)));
+    return zone;
+}
+
+/* Returns how many entries the servers and queues of all groups have. */
+static uint32_t count_tries(const struct stream_settings *stream)
+{
+    const struct upstream *upstream;
+    uint32_t n = 0;
+
+    STAILQ_FOREACH (upstream, &stream->upstreams, link)
+        n += upstream->server_n + (upstream->queue > 0);
+    return n;
+}
+
+void stats_declare(struct apply *apply)
+{
+    struct stream_settings *stream = &apply->cycle->stream;
+
+    stream->stats_shape = (struct stats_shape) { STATS_OF_LISTENS, LISTENS_LEAST };
+    stream->tries_shape = (struct stats_shape) { STATS_OF_TRIES, TRIES_LEAST };
+    if (stream->listen_stats_n > 0)
+        stream->stats = declare_stats(
+            apply, "stats:servers", stream->listen_stats_n, "servers", &stream->stats_shape);
+    if (stream_connects(stream))
+        stream->tries = declare_stats(
+            apply, "stats:upstreams", count_tries(stream), "upstreams", &stream->tries_shape);
 }

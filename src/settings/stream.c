@@ -105,7 +105,7 @@ void stream_apply(struct apply *apply)
     for (unsigned i = 0; features[i] != NULL; i++)
         if (features[i]->bind != NULL)
             features[i]->bind(apply, scope);
-    listen_stats_declare(apply);
+    stats_declare(apply);
 }
 
 void stream_warn(struct apply *apply)

@@ -4,6 +4,7 @@
  * directory, which a second master process checks before it is used. */
 #include "shm/stats.h"
 
+#include "base/compiler.h"
 #include "shm/metrics.h"
 
 #include <assert.h>
@@ -11,12 +12,28 @@
 #include <string.h>
 
 #define MAGIC 0x66627374u
-#define REVISION 1u
-#define NUMBERS (sizeof(struct stats) / sizeof(shm_row)) /* of an entry */
+#define REVISION 2u
+#define NUMBERS_IN(type) (sizeof(type) / sizeof(shm_row))
 
-static_assert(sizeof(struct stats) % sizeof(shm_row) == 0, "an entry's numbers are metrics");
-static_assert(STATS_ENTRIES_MOST * NUMBERS <= SHM_METRICS_MAX, "a zone has all entries");
-static_assert(offsetof(struct stats_totals, active) == sizeof(struct stats), "equal numbers");
+/* The numbers of an entry: the first counts begins, and `ends` numbers from `ended` on the ends. */
+static const struct layout {
+    uint32_t n, ended, ends;
+} layouts[] = {
+    [STATS_OF_LISTENS] = { NUMBERS_IN(struct stats), NUMBERS_IN(struct stats_traffic) + 1,
+        STATS_ENDS },
+    [STATS_OF_TRIES] = { NUMBERS_IN(struct stats_tries), NUMBERS_IN(struct stats_traffic) + 1,
+        STATS_TRY_ENDS },
+};
+
+/* The most numbers of an entry, with the totals' `active`. */
+#define NUMBERS_MOST NUMBERS_IN(struct stats_tries_totals)
+
+static_assert(STATS_ENTRIES_MOST * NUMBERS_IN(struct stats) <= SHM_METRICS_MAX, "for all entries");
+static_assert(
+    sizeof(struct stats_totals) == sizeof(struct stats) + sizeof(uint64_t) &&
+        sizeof(struct stats_tries_totals) == sizeof(struct stats_tries) + sizeof(uint64_t) &&
+        sizeof(struct stats_totals) <= sizeof(struct stats_tries_totals),
+    "equal numbers");
 
 struct entry {
     char protocol[32], address[128], name[64];
@@ -26,14 +43,27 @@ struct entry {
 struct directory {
     alignas(CACHE_LINE) uint32_t magic;
     uint32_t revision;
+    uint32_t of; /* enum stats_of */
     uint32_t capacity;
     uint32_t n; /* entries in use, the first included, which has no key */
     struct entry entries[];
 };
 
-static struct shm_metrics_shape metrics_shape(uint32_t capacity)
+static bool is_valid(uint32_t of, uint32_t capacity)
 {
-    return (struct shm_metrics_shape) { .n = capacity * NUMBERS, .kinds = NULL };
+    return of < countof(layouts) && capacity >= 2 && capacity <= STATS_ENTRIES_MOST &&
+           capacity * layouts[of].n <= SHM_METRICS_MAX;
+}
+
+static struct shm_metrics_shape metrics_shape(const struct directory *directory)
+{
+    assert(directory->of < countof(layouts));
+    return (struct shm_metrics_shape) { .n = directory->capacity * layouts[directory->of].n };
+}
+
+static struct directory directory_for(const struct stats_shape *shape)
+{
+    return (struct directory) { .of = shape->of, .capacity = shape->capacity };
 }
 
 static size_t metrics_at(uint32_t capacity)
@@ -50,25 +80,27 @@ static struct shm_metrics *metrics_of(const void *memory)
 
 static size_t stats_size(const void *memory_shape)
 {
-    const struct stats_shape *shape = memory_shape;
-    struct shm_metrics_shape metrics = metrics_shape(shape->capacity);
+    const struct directory directory = directory_for(memory_shape);
+    struct shm_metrics_shape metrics;
 
-    if (shape->capacity < 2 || shape->capacity > STATS_ENTRIES_MOST)
+    if (!is_valid(directory.of, directory.capacity))
         return 0;
-    return metrics_at(shape->capacity) + shm_metrics_kind.size(&metrics);
+    metrics = metrics_shape(&directory);
+    return metrics_at(directory.capacity) + shm_metrics_kind.size(&metrics);
 }
 
 static int init_stats(void *memory, const void *memory_shape)
 {
-    const struct stats_shape *shape = memory_shape;
-    struct shm_metrics_shape metrics = metrics_shape(shape->capacity);
+    const struct directory wanted = directory_for(memory_shape);
+    struct shm_metrics_shape metrics = metrics_shape(&wanted);
     struct directory *directory = memory;
 
-    directory->capacity = shape->capacity;
+    directory->of = wanted.of;
+    directory->capacity = wanted.capacity;
     directory->n = 1;
     if (shm_metrics_kind.init(metrics_of(memory), &metrics) == -1)
         return -1;
-    shm_metrics_use(metrics_of(memory), &metrics, NUMBERS);
+    shm_metrics_use(metrics_of(memory), &metrics, layouts[wanted.of].n);
     directory->revision = REVISION;
     directory->magic = MAGIC;
     return 0;
@@ -79,15 +111,15 @@ static bool has_end(const char *text, size_t size)
     return memchr(text, '\0', size) != NULL;
 }
 
-/* Whether the memory is statistics, of any capacity. */
-static bool is_whole(const void *memory)
+/* Whether the memory is statistics of the shape's numbers, of any capacity. */
+static bool is_whole(const void *memory, const struct stats_shape *shape)
 {
     const struct directory *directory = memory;
     struct shm_metrics_shape metrics;
 
-    if (directory->magic != MAGIC || directory->revision != REVISION || directory->capacity < 2 ||
-        directory->capacity > STATS_ENTRIES_MOST || directory->n < 1 ||
-        directory->n > directory->capacity)
+    if (directory->magic != MAGIC || directory->revision != REVISION ||
+        directory->of != shape->of || !is_valid(directory->of, directory->capacity) ||
+        directory->n < 1 || directory->n > directory->capacity)
         return false;
     for (uint32_t i = 0; i < directory->n; i++) {
         const struct entry *entry = &directory->entries[i];
@@ -97,35 +129,34 @@ static bool is_whole(const void *memory)
             !has_end(entry->name, sizeof(entry->name)))
             return false;
     }
-    metrics = metrics_shape(directory->capacity);
+    metrics = metrics_shape(directory);
     return shm_metrics_kind.is(metrics_of(memory), &metrics);
 }
 
 static bool is_stats(const void *memory, const void *shape)
 {
-    (void)shape;
-    return is_whole(memory);
+    return is_whole(memory, shape);
 }
 
-static bool fits(const void *memory, size_t size, const void *shape)
+static bool fits(const void *memory, size_t size, const void *memory_shape)
 {
     const struct directory *directory = memory;
-    struct stats_shape own;
+    struct stats_shape own = *(const struct stats_shape *)memory_shape;
 
-    (void)shape;
     if (size < sizeof(*directory))
         return false;
     own.capacity = directory->capacity;
-    return stats_size(&own) != 0 && segment_pages(stats_size(&own)) == size && is_whole(memory);
+    return stats_size(&own) != 0 && segment_pages(stats_size(&own)) == size &&
+           is_whole(memory, &own);
 }
 
 static struct segment_part writable_numbers(const void *memory_shape, uint32_t slot)
 {
-    const struct stats_shape *shape = memory_shape;
-    struct shm_metrics_shape metrics = metrics_shape(shape->capacity);
+    const struct directory directory = directory_for(memory_shape);
+    struct shm_metrics_shape metrics = metrics_shape(&directory);
     struct segment_part part = shm_metrics_kind.writable(&metrics, slot);
 
-    part.offset += metrics_at(shape->capacity);
+    part.offset += metrics_at(directory.capacity);
     return part;
 }
 
@@ -135,28 +166,37 @@ static void acquire_numbers(void *memory, const void *shape, struct slot_id id)
     shm_metrics_kind.slot_acquired(metrics_of(memory), NULL, id);
 }
 
-/* Counts the clients of a dead worker as ended. Changes nothing when it is done again. */
-static void end_clients(struct stats *stats)
+static shm_row *numbers_of_slot(void *memory, uint32_t slot, uint32_t entry)
 {
-    uint64_t ended = 0;
+    const struct directory *directory = memory;
+    struct shm_metrics_shape metrics = metrics_shape(directory);
 
-    for (unsigned i = 0; i < STATS_ENDS; i++)
-        if (i != STATS_END_DIED)
-            ended += atomic_load_explicit(&stats->ended[i], memory_order_relaxed);
-    atomic_store_explicit(&stats->ended[STATS_END_DIED],
-        atomic_load_explicit(&stats->accepts, memory_order_relaxed) - ended, memory_order_relaxed);
+    assert(entry < directory->capacity);
+    return shm_metrics_row(metrics_of(memory), &metrics, slot) + entry * layouts[directory->of].n;
+}
+
+/* Counts the clients or tries of a dead worker as ended. Changes nothing when it is done again. */
+static void end_running(const struct layout *layout, shm_row *numbers)
+{
+    shm_row *ended = numbers + layout->ended;
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < layout->ends - 1; i++)
+        n += (uint64_t)atomic_load_explicit(&ended[i], memory_order_relaxed);
+    shm_metric_set(&ended[layout->ends - 1],
+        (int64_t)((uint64_t)atomic_load_explicit(numbers, memory_order_relaxed) - n));
 }
 
 static void fold_numbers(void *memory, const void *shape, struct slot_id id)
 {
     struct directory *directory = memory;
-    struct shm_metrics_shape metrics = metrics_shape(directory->capacity);
+    struct shm_metrics_shape metrics = metrics_shape(directory);
 
     (void)shape;
     if (!shm_metrics_had_worker(metrics_of(memory), id.slot))
         return;
     for (uint32_t i = 0; i < directory->n; i++)
-        end_clients(stats_of_slot(memory, id.slot, i));
+        end_running(&layouts[directory->of], numbers_of_slot(memory, id.slot, i));
     shm_metrics_kind.slot_released(metrics_of(memory), &metrics, id);
 }
 
@@ -189,7 +229,7 @@ static bool is_cut_of(const char *entered, size_t size, const char *text)
 uint32_t stats_enter(void *memory, const struct stats_key *key)
 {
     struct directory *directory = memory;
-    struct shm_metrics_shape metrics = metrics_shape(directory->capacity);
+    struct shm_metrics_shape metrics = metrics_shape(directory);
     struct entry *entry;
     uint32_t i;
 
@@ -206,7 +246,7 @@ uint32_t stats_enter(void *memory, const struct stats_key *key)
     strlcpy(entry->protocol, key->protocol, sizeof(entry->protocol));
     strlcpy(entry->address, key->address, sizeof(entry->address));
     strlcpy(entry->name, key->name, sizeof(entry->name));
-    shm_metrics_use(metrics_of(memory), &metrics, (i + 1) * NUMBERS);
+    shm_metrics_use(metrics_of(memory), &metrics, (i + 1) * layouts[directory->of].n);
     directory->n = i + 1;
     return i;
 }
@@ -228,29 +268,46 @@ struct stats_key stats_key_of(const void *memory, uint32_t entry)
     };
 }
 
-struct stats *stats_of_slot(void *memory, uint32_t slot, uint32_t entry)
+void *stats_of_slot(void *memory, uint32_t slot, uint32_t entry)
 {
-    const struct directory *directory = memory;
-    struct shm_metrics_shape metrics = metrics_shape(directory->capacity);
-
-    assert(entry < directory->capacity);
-    return (void *)(shm_metrics_row(metrics_of(memory), &metrics, slot) + entry * NUMBERS);
+    return numbers_of_slot(memory, slot, entry);
 }
 
-void stats_read(const void *memory, uint32_t entry, struct stats_totals *totals)
+/* Reads the numbers of an entry; returns how many clients or tries run. */
+static uint64_t read_numbers(
+    const struct directory *directory, uint32_t entry, uint64_t numbers[NUMBERS_MOST])
 {
-    const struct directory *directory = memory;
-    struct shm_metrics_shape metrics = metrics_shape(directory->capacity);
-    uint64_t numbers[NUMBERS], ended = 0;
+    const struct layout *layout = &layouts[directory->of];
+    struct shm_metrics_shape metrics = metrics_shape(directory);
+    uint64_t ended = 0;
 
     assert(entry < directory->n);
-    /* ends before accepts, which come first in an entry: an end that is seen was accepted */
-    for (uint32_t i = NUMBERS; i-- > 0;) {
-        numbers[i] = (uint64_t)shm_metrics_total(metrics_of(memory), &metrics, entry * NUMBERS + i);
+    /* ends before begins, which come first in an entry: an end that is seen has begun */
+    for (uint32_t i = layout->n; i-- > 0;) {
+        numbers[i] =
+            (uint64_t)shm_metrics_total(metrics_of(directory), &metrics, entry * layout->n + i);
         atomic_thread_fence(memory_order_acquire);
     }
-    memcpy(totals, numbers, sizeof(numbers));
-    for (unsigned i = 0; i < STATS_ENDS; i++)
-        ended += totals->ended[i];
-    totals->active = totals->accepts > ended ? totals->accepts - ended : 0; /* input of workers */
+    for (uint32_t i = 0; i < layout->ends; i++)
+        ended += numbers[layout->ended + i];
+    return numbers[0] > ended ? numbers[0] - ended : 0; /* input of workers */
+}
+
+void stats_read(const void *memory, uint32_t entry, void *totals, size_t size)
+{
+    const struct directory *directory = memory;
+    uint64_t numbers[NUMBERS_MOST];
+
+    assert(size == (layouts[directory->of].n + 1) * sizeof(numbers[0]));
+    numbers[layouts[directory->of].n] = read_numbers(directory, entry, numbers);
+    memcpy(totals, numbers, size);
+}
+
+uint64_t stats_sum_active(const void *memory)
+{
+    uint64_t numbers[NUMBERS_MOST], active = 0;
+
+    for (uint32_t i = 0; i < stats_n(memory); i++)
+        active += read_numbers(memory, i, numbers);
+    return active;
 }

@@ -74,8 +74,6 @@ void variables_use(
         variable->index = ++variables->used_n;
     if (variable->flags & VARIABLE_COUNTED)
         variables->uses_number = true;
-    if (variable->flags & VARIABLE_FIRST_BYTE)
-        variables->uses_first_byte = true;
     if (variable->used_at == NULL)
         variable->used_at = where;
 }

@@ -22,7 +22,6 @@ struct template;
 #define VARIABLE_VOLATILE 1u   /* worked out at each use */
 #define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
 #define VARIABLE_COUNTED 4u    /* a use makes workers number clients consecutively */
-#define VARIABLE_FIRST_BYTE 8u /* a use has protocols tell of the first byte of servers */
 /* Limit of nested computations of variables, as in nginx, because of the stack. */
 #define VARIABLE_DEPTH_MAX 100
 
@@ -50,10 +49,9 @@ struct variables {
     RB_HEAD(variable_tree, variable) all;
     const struct variable_row *const *tables; /* variables without a definition; ends with NULL */
     unsigned used_n;
-    bool uses_proxy;      /* sessions keep their PROXY headers (features/proxy_protocol/) */
-    bool uses_number;     /* a variable that is VARIABLE_COUNTED is used */
-    bool uses_first_byte; /* a variable that is VARIABLE_FIRST_BYTE is used */
-    char *hostname;       /* for $hostname; in the configuration's memory */
+    bool uses_proxy;  /* sessions keep their PROXY headers (features/proxy_protocol/) */
+    bool uses_number; /* a variable that is VARIABLE_COUNTED is used */
+    char *hostname;   /* for $hostname; in the configuration's memory */
 };
 
 /* A row of the built-in variables. A name that ends with "*" stands for all with the prefix. */

@@ -244,11 +244,42 @@ static inline void end_running_at(struct choice *choice, enum upstream_time time
         set_running(choice, false);
 }
 
+static_assert(FB_TRY_SKIPPED - FB_TRY_SERVED + 1 < STATS_TRY_ENDS, "the last is the master's");
+static_assert(
+    (int)PEER_TROUBLES == STATS_TROUBLES && UPSTREAM_TIME_LAST_BYTE + 1 == STATS_TRY_TIMES,
+    "all have numbers");
+
+static inline struct stats_tries *stats_of_try(const struct choice *choice)
+{
+    return choice->peer->server->stats.own;
+}
+
+/* Returns the duration of the try so far. */
+static uint32_t time_so_far(const struct choice *choice)
+{
+    uint64_t ms = choice_now(choice) - choice->began_ms;
+
+    return ms < CHOICE_NO_TIME ? (uint32_t)ms : CHOICE_NO_TIME - 1;
+}
+
+static inline void count_try_end(const struct choice *choice, fb_try_end how)
+{
+    struct stats_tries *stats = stats_of_try(choice);
+
+    if (stats == NULL)
+        return;
+    if (choice->connected_ms != CHOICE_NO_TIME)
+        stats_add_time(&stats->times[UPSTREAM_TIME_LAST_BYTE], time_so_far(choice));
+    stats_add_end(&stats->ended[how - FB_TRY_SERVED]);
+}
+
 static inline fb_choice begin_choice_try(struct choice *choice, struct peer *peer)
 {
     choice->peer = peer;
     choice->began_ms = choice_now(choice);
     choice->connected_ms = choice->first_byte_ms = CHOICE_NO_TIME;
+    if (likely(stats_of_try(choice) != NULL))
+        stats_add(&stats_of_try(choice)->begun, 1);
     return FB_CHOICE_SERVER;
 }
 
@@ -328,7 +359,7 @@ static COLD void mark_failed(struct choice *choice, struct peer *peer)
 }
 
 /* Adds to an average, except for a single address. */
-static void note_time(const struct choice *choice, enum upstream_time time, uint64_t ms)
+static void add_to_average(const struct choice *choice, enum upstream_time time, uint64_t ms)
 {
     _Atomic uint32_t *average = &choice->peer->state->times[time];
     uint32_t most = UINT32_MAX / PEER_TIME_UNIT, before = PEER_LOAD(*average);
@@ -341,12 +372,13 @@ static void note_time(const struct choice *choice, enum upstream_time time, uint
     PEER_STORE(*average, after != 0 ? (uint32_t)after : 1);
 }
 
-/* Returns the duration of the try so far. */
-static uint32_t time_so_far(const struct choice *choice)
+static void note_time(const struct choice *choice, enum upstream_time time, uint64_t ms)
 {
-    uint64_t ms = choice_now(choice) - choice->began_ms;
+    struct stats_tries *stats = stats_of_try(choice);
 
-    return ms < CHOICE_NO_TIME ? (uint32_t)ms : CHOICE_NO_TIME - 1;
+    add_to_average(choice, time, ms);
+    if (likely(stats != NULL))
+        stats_add_time(&stats->times[time], ms);
 }
 
 void choice_connected(struct choice *choice)
@@ -363,6 +395,10 @@ void choice_connected(struct choice *choice)
 
 void choice_count_trouble(struct choice *choice, enum peer_trouble trouble)
 {
+    struct stats_tries *stats = stats_of_try(choice);
+
+    if (stats != NULL)
+        stats_add(&stats->troubles[trouble], 1);
     if (!choice->upstream->peers->is_plain)
         atomic_fetch_add_explicit(&choice->peer->state->troubles[trouble], 1, memory_order_relaxed);
 }
@@ -420,7 +456,7 @@ static void end_counted(struct choice *choice, fb_try_end how)
     } else if (how != FB_TRY_SKIPPED) {
         atomic_fetch_add_explicit(&peer->state->sessions, 1, memory_order_relaxed);
         if (how == FB_TRY_SERVED && choice->connected_ms != CHOICE_NO_TIME)
-            note_time(choice, UPSTREAM_TIME_LAST_BYTE, choice_now(choice) - choice->began_ms);
+            add_to_average(choice, UPSTREAM_TIME_LAST_BYTE, choice_now(choice) - choice->began_ms);
         if (!peers->is_single && how == FB_TRY_FAILED)
             mark_failed(choice, peer);
         else if (!peers->is_single)
@@ -436,6 +472,7 @@ void choice_end(struct choice *choice, fb_try_end how)
     if (choice->peer == NULL)
         return;
     CHECK_KIND(choice->peer, PEER_KIND);
+    count_try_end(choice, how);
     if (!choice->upstream->peers->is_plain) {
         end_counted(choice, how);
         return;

@@ -148,6 +148,8 @@ static void add_waiter(struct queue *queue, struct waiter *waiter, enum wait_rea
     waiter->until_ms = waiter->since_ms + (uint64_t)ms;
     TAILQ_INSERT_TAIL(&queue->lists[reason], waiter, link);
     queue->n[reason]++;
+    if (reason == WAIT_FOR_ROOM && upstream->waits.own != NULL)
+        stats_add(&upstream->waits.own->begun, 1);
 }
 
 static void remove_waiter(struct waiter *waiter)
@@ -165,12 +167,24 @@ static void remove_waiter(struct waiter *waiter)
     *waited = ms < CHOICE_NO_TIME ? (uint32_t)ms : CHOICE_NO_TIME - 1;
 }
 
-/* Ends the wait of a session. */
-static struct choice *end_wait(struct waiter *waiter)
+static void count_wait_end(const struct waiter *waiter, fb_try_end how)
+{
+    struct stats_tries *stats = waiter->choice->upstream->waits.own;
+
+    if (stats == NULL || waiter->reason != WAIT_FOR_ROOM)
+        return;
+    stats_add_time(
+        &stats->times[0], now_of_queue(waiter->choice->upstream->waiting) - waiter->since_ms);
+    stats_add_end(&stats->ended[how - FB_TRY_SERVED]);
+}
+
+/* Ends the wait of a session: with a server, without, or with the session. */
+static struct choice *end_wait(struct waiter *waiter, fb_try_end how)
 {
     struct choice *choice = waiter->choice;
 
     assert(choice->more->waiter == waiter);
+    count_wait_end(waiter, how);
     remove_waiter(waiter);
     choice->more->waiter = NULL;
     memory_release(choice_upstreams(choice)->memory, waiter);
@@ -250,7 +264,7 @@ void queue_end(struct choice *choice, fb_try_end how)
 {
     CHECK_KIND(choice, CHOICE_KIND);
     if (choice_waits(choice)) {
-        end_wait(choice->more->waiter);
+        end_wait(choice->more->waiter, FB_TRY_UNUSED);
         set_queue_timer(choice->upstream->waiting);
         return;
     }
@@ -309,13 +323,15 @@ static void serve_queue(struct queue *queue)
     struct upstreams *upstreams = queue->upstreams;
     fb_choice status;
     struct waiter *waiter = find_ready(queue, &status);
-    struct choice *choice = waiter != NULL ? end_wait(waiter) : NULL;
+    struct choice *choice = NULL;
 
     CHECK_KIND(queue, QUEUE_KIND);
     assert(queue->is_due);
     clear_due(queue);
-    if (choice != NULL)
+    if (waiter != NULL) {
+        choice = end_wait(waiter, status == FB_CHOICE_SERVER ? FB_TRY_SERVED : FB_TRY_FAILED);
         queue_wake(queue->upstream);
+    }
     set_queue_timer(queue);
     if (choice != NULL)
         upstreams->resume(choice, status);

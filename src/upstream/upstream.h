@@ -9,10 +9,17 @@
 #include "base/check.h"
 #include "names/setting.h"
 #include "net/address_parse.h"
+#include "shm/stats.h"
 
 #include <bsd/sys/queue.h>
 
 #define UPSTREAM_KIND KIND('U', 'p', 's', 't')
+
+/* A place in the statistics of tries. */
+struct upstream_stats {
+    uint32_t entry;          /* in the zone, once that is open */
+    struct stats_tries *own; /* the worker's numbers; NULL: not counted */
+};
 
 /* A `server` of a group. */
 struct upstream_server {
@@ -31,6 +38,7 @@ struct upstream_server {
     uint32_t max_fails;   /* 0: failures are not counted */
     int64_t fail_timeout; /* ms */
     int64_t slow_start;   /* ms; 0: none */
+    struct upstream_stats stats;
 };
 
 enum upstream_time { UPSTREAM_TIME_CONNECT, UPSTREAM_TIME_FIRST_BYTE, UPSTREAM_TIME_LAST_BYTE };
@@ -72,6 +80,7 @@ struct upstream {
     struct upstream_drop drop;            /* unset: that of the session's server holds */
     const struct names_setting *resolver; /* NULL: the system's */
     int64_t resolver_timeout;             /* ms */
+    struct upstream_stats waits;          /* of the queue */
     /* the worker's, from upstreams_open() on */
     struct peers *peers;
     struct refresh *refreshes; /* the names of servers; NULL: there are none */

@@ -11,6 +11,21 @@
 
 #include <errno.h>
 
+/* Finds the worker's numbers of the group's tries. */
+static void open_stats(const struct upstreams *upstreams, struct upstream *upstream)
+{
+    struct upstream_server *server;
+
+    if (upstreams->stats == NULL)
+        return;
+    if (upstream->queue > 0)
+        upstream->waits.own =
+            stats_of_slot(upstreams->stats, upstreams->id.slot, upstream->waits.entry);
+    STAILQ_FOREACH (server, &upstream->servers, link)
+        server->stats.own =
+            stats_of_slot(upstreams->stats, upstreams->id.slot, server->stats.entry);
+}
+
 int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream)
 {
     struct upstream_zone *zone = upstream->zone;
@@ -20,6 +35,7 @@ int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream)
     if (zone != NULL && zone->header == NULL &&
         upstream_zone_open(zone, upstreams->memory, upstreams->id) == -1)
         return -1;
+    open_stats(upstreams, upstream);
     upstream->peers = peers_create(upstreams, upstream);
     if (upstream->peers == NULL)
         return -1;

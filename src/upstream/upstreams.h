@@ -19,6 +19,7 @@ struct upstreams {
     struct log *log;
     const struct memory *memory;
     struct slot_id id; /* the worker's, for zones */
+    void *stats;       /* memory of the statistics of tries; NULL: tries are not counted */
     /* Resumes a session after a wait by queue_wait(), from the loop. */
     void (*resume)(struct choice *choice, fb_choice status);
     /* Logs a line of the session with the upstream's name. */

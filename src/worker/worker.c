@@ -152,6 +152,8 @@ static int open_upstreams(struct worker *worker)
         .log = &worker->log,
         .memory = net->memory,
         .id = worker->heritage->slot,
+        .stats =
+            worker->cycle->stream.tries != NULL ? zone_memory(worker->cycle->stream.tries) : NULL,
         .resume = tries_tell,
         .report = tries_report,
         .random = worker_random_below,

@@ -160,12 +160,39 @@ START_TEST(servers_have_a_line_and_one_of_their_ends)
 }
 END_TEST
 
+START_TEST(servers_of_groups_have_times_and_troubles)
+{
+    char *text = written(reply_text_status,
+        "{\"upstream_servers\":[{\"upstream\":\"g\",\"waits\":3,\"waiting\":1,\"times\":"
+        "{\"p99_ms\":2048},\"ended\":{\"served\":2}},{\"upstream\":\"g\",\"server\":\"10.0.0.1:"
+        "80\","
+        "\"tries\":9,\"active\":2,\"received\":10,\"sent\":20,\"connect\":{\"p99_ms\":1},"
+        "\"first_byte\":{\"p99_ms\":512},\"ended\":{\"served\":7},\"refusals\":0,\"slow\":4},"
+        "{\"server\":\"others\",\"dropped\":true}]}");
+
+    ck_assert_ptr_nonnull(strstr(text,
+        "\nUPSTREAM  SERVER          ACTIVE         TRIES  CONN 99% <  BYTE 99% <         RECEIVED"
+        "             SENT\n"
+        "  queue of g: 1 waiting, 3 ever, 99% < 2.05s\n"
+        "  ended: 2 served\n"
+        "g         10.0.0.1:80          2             9         1ms       512ms               10"
+        "               20\n"
+        "  ended: 7 served\n"
+        "  troubles: 4 slow\n"
+        "-         others               -             -           -           -                -"
+        "                -\n"
+        "  dropped by a reload, and drains\n"));
+    free(text);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, problems_come_first_and_alone, 0, 3);
     tcase_add_test(tcase, problems_that_are_left_out_are_counted);
     tcase_add_test(tcase, states_of_workers_have_their_times);
     tcase_add_test(tcase, servers_have_a_line_and_one_of_their_ends);
+    tcase_add_test(tcase, servers_of_groups_have_times_and_troubles);
     tcase_add_loop_test(tcase, the_longest_address_makes_the_width, 0, 2);
     tcase_add_test(tcase, the_title_makes_the_width);
     tcase_add_test(tcase, certificates_have_a_line_and_one_of_a_refusal);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The statistics of servers in the status: what clients count, over a reload, the kill of a worker
- * and an upgrade. */
+/* The statistics in the status: what clients count, over a reload and the kill of a worker. */
 #include "base/json.h"
 #include "daemon/client.h"
 #include "daemon/control.h"
@@ -102,11 +101,54 @@ START_TEST(a_reload_and_a_killed_worker_lose_nothing)
 }
 END_TEST
 
+/* Returns a number of a server's tries; -1: the server is not there. */
+static int64_t tries_of(const struct daemon *daemon, unsigned port, const char *name)
+{
+    struct json_value servers = json_member(control_ask(daemon, "status"), "upstream_servers"),
+                      server = { NULL, 0 };
+    char address[32];
+
+    snprintf(address, sizeof(address), "127.0.0.1:%d", daemon->ports[port]);
+    while ((server = json_next(servers, server)).text != NULL)
+        if (strcmp(control_text(server, "server"), address) == 0)
+            break;
+    return json_integer(json_member(server, name), -1);
+}
+
+#define PROXY(servers)                                                                             \
+    "worker_processes 1; events { } stream { upstream g { " servers " }"                           \
+    " server { listen 127.0.0.1:$0; proxy_pass g; } server { listen 127.0.0.1:$1; echo; } }"
+
+START_TEST(tries_are_counted_over_a_reload)
+{
+    struct daemon *daemon =
+        daemon_start_new(3, PROXY("server 127.0.0.1:$1; server 127.0.0.1:$2 backup;"));
+    int client = client_open(daemon->ports[0]);
+
+    client_echo(client, "hello");
+    ck_assert_int_eq(tries_of(daemon, 1, "tries"), 1);
+    ck_assert_int_eq(tries_of(daemon, 1, "active"), 1);
+    ck_assert_int_eq(tries_of(daemon, 1, "sent"), 5);
+    ck_assert_int_eq(tries_of(daemon, 2, "tries"), 0);
+    daemon_configure(daemon, PROXY("server 127.0.0.1:$1;"));
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
+    client_echo(client, "again");
+    ck_assert_int_eq(tries_of(daemon, 1, "active"), 1);
+    ck_assert_int_eq(tries_of(daemon, 1, "received"), 10);
+    ck_assert_int_eq(tries_of(daemon, 2, "tries"), -1);
+    close(client);
+    WAIT_FOR(tries_of(daemon, 1, "active") == 0);
+    ck_assert_int_eq(tries_of(daemon, 1, "tries"), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_test(tcase, clients_are_counted_exactly);
     tcase_add_test(tcase, a_reload_and_a_killed_worker_lose_nothing);
+    tcase_add_test(tcase, tries_are_counted_over_a_reload);
 }
 
 TEST_MAIN("statistics", add_tests)

@@ -83,19 +83,14 @@ static void check_statistics(
 {
     const void *memory = zone_memory(process->whole->heritage.cycle->stream.stats);
     const struct play_process *other;
-    struct stats_totals totals;
-    uint64_t counted = 0, active = 0;
+    uint64_t active = 0;
 
     if (process->parent == NULL || process->parent->exited)
         return;
-    for (uint32_t i = 0; i < stats_n(memory); i++) {
-        stats_read(memory, i, &totals);
-        counted += totals.active;
-    }
     TAILQ_FOREACH (other, &random->play->processes, link)
         if (other->whole != NULL && !other->exited && other->whole->stats == process->whole->stats)
             active += play_whole_counter(other, COUNTER_ACTIVE);
-    if (counted != active)
+    if (stats_sum_active(memory) != active)
         random_sessions_give_up(random, "the statistics have other clients than the workers");
 }
 

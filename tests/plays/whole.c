@@ -87,17 +87,38 @@ static void enter_zones(struct cycle *to, const struct cycle *from, struct slot_
     test_require(zones_enter(&to->zones, slot, &log) == 0); /* closes the descriptors */
 }
 
+static void copy_tries(struct upstream *to, const struct upstream *from)
+{
+    const struct upstream_server *of = STAILQ_FIRST(&from->servers);
+    struct upstream_server *server;
+
+    to->waits.entry = from->waits.entry;
+    STAILQ_FOREACH (server, &to->servers, link) {
+        test_require(of != NULL);
+        server->stats.entry = of->stats.entry;
+        of = STAILQ_NEXT(of, link);
+    }
+}
+
 /* Gives the worker's configuration the places in the statistics, of the same file. */
 static void copy_stats(struct stream_settings *to, const struct stream_settings *from)
 {
     const struct listen_stats *of = STAILQ_FIRST(&from->listen_stats);
+    const struct upstream *group = STAILQ_FIRST(&from->upstreams);
+    struct upstream *upstream;
     struct listen_stats *listen;
 
     to->stats_shape = from->stats_shape;
+    to->tries_shape = from->tries_shape;
     STAILQ_FOREACH (listen, &to->listen_stats, link) {
         test_require(of != NULL);
         listen->entry = of->entry;
         of = STAILQ_NEXT(of, link);
+    }
+    STAILQ_FOREACH (upstream, &to->upstreams, link) {
+        test_require(group != NULL);
+        copy_tries(upstream, group);
+        group = STAILQ_NEXT(group, link);
     }
 }
 

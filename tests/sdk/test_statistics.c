@@ -10,7 +10,7 @@ static struct stats_totals totals_of(fb_test *test)
 {
     struct stats_totals totals;
 
-    stats_read(zone_memory(test->cycle->stream.stats), 1, &totals);
+    stats_read(zone_memory(test->cycle->stream.stats), 1, &totals, sizeof(totals));
     return totals;
 }
 
@@ -80,9 +80,9 @@ START_TEST(ends_have_their_causes)
     ck_assert_uint_eq(totals.ended[SESSION_END_FINISHED], 2);
     ck_assert_uint_eq(totals.ended[SESSION_END_CLIENT_RESET], 1);
     ck_assert_uint_eq(totals.ended[SESSION_END_TIMEOUT], 1);
-    ck_assert_uint_eq(totals.length_ms, 5000);
-    ck_assert_uint_eq(totals.lengths[0], 3);
-    ck_assert_uint_eq(totals.lengths[13], 1); /* below 8,192 ms */
+    ck_assert_uint_eq(totals.lengths.ms, 5000);
+    ck_assert_uint_eq(totals.lengths.n[0], 3);
+    ck_assert_uint_eq(totals.lengths.n[13], 1); /* below 8,192 ms */
     scripted_finish(&test);
 }
 END_TEST

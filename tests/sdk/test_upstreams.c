@@ -156,7 +156,7 @@ static void lead_client(fb_conn *client)
     ck_assert_int_eq(choose(client), FB_CHOICE_SERVER);
     ck_assert_str_eq(test.run->server, SERVER);
     ck_assert_uint_eq(test.run->left, 0);
-    ck_assert_uint_eq(test.run->wants_first_byte, 1); /* LOG shows its time */
+    ck_assert_uint_eq(test.run->wants_first_byte, 1);
     server = fb_connect(client, test.run->target, &server_ops, NULL);
     ck_assert_ptr_nonnull(server);
 }
@@ -173,20 +173,6 @@ START_TEST(a_try_is_told_by_variables)
     fb_test_reset(peer);
     fb_test_run(test.worker);
     ck_assert_str_eq(test.text, SERVER "|4|0.000|1.234");
-    scripted_finish(&test.worker);
-}
-END_TEST
-
-static void choose_untold(fb_conn *client)
-{
-    ck_assert_int_eq(choose(client), FB_CHOICE_SERVER);
-    ck_assert_uint_eq(test.run->wants_first_byte, 0);
-    test.upstreams->end(client, NULL, FB_TRY_UNUSED);
-}
-
-START_TEST(the_first_byte_is_not_asked_for)
-{
-    begin_with(choose_untold, "lead " SERVER ";", NULL);
     scripted_finish(&test.worker);
 }
 END_TEST
@@ -266,7 +252,6 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_try_is_told_by_variables);
-    tcase_add_test(tcase, the_first_byte_is_not_asked_for);
     tcase_add_test(tcase, a_server_is_tried_once);
     tcase_add_test(tcase, a_group_without_a_server_is_told);
     tcase_add_test(tcase, a_choice_while_a_try_runs_is_a_mistake);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static const struct stats_shape four = { 4 };
+static const struct stats_shape four = { STATS_OF_LISTENS, 4 };
 static const struct stats_key echo = { "echo", "127.0.0.1:7", "" };
 static const struct stats_key named = { "echo", "127.0.0.1:7", "a.test" };
 
@@ -42,7 +42,7 @@ static struct stats_totals totals_of(const void *memory, uint32_t entry)
 {
     struct stats_totals totals;
 
-    stats_read(memory, entry, &totals);
+    stats_read(memory, entry, &totals, sizeof(totals));
     return totals;
 }
 
@@ -91,9 +91,9 @@ START_TEST(a_dead_worker_has_no_clients)
     for (int i = 0; i < 5; i++)
         stats_add(&first->accepts, 1);
     stats_add(&first->traffic.received, 100);
-    stats_add_end(first, 7);
-    stats_add_end(first, STATS_END_MOVED);
-    stats_add_length(first, 1000);
+    stats_add_end(&first->ended[7]);
+    stats_add_end(&first->ended[STATS_END_MOVED]);
+    stats_add_time(&first->lengths, 1000);
     stats_add(&second->accepts, 2);
     totals = totals_of(memory, entry);
     ck_assert_uint_eq(totals.accepts, 7);
@@ -106,8 +106,8 @@ START_TEST(a_dead_worker_has_no_clients)
         ck_assert_uint_eq(totals.received, 100);
         ck_assert_uint_eq(totals.ended[7], 1);
         ck_assert_uint_eq(totals.ended[STATS_END_DIED], 3);
-        ck_assert_uint_eq(totals.length_ms, 1000);
-        ck_assert_uint_eq(totals.lengths[10], 1);
+        ck_assert_uint_eq(totals.lengths.ms, 1000);
+        ck_assert_uint_eq(totals.lengths.n[10], 1);
     }
     ck_assert_uint_eq(atomic_load(&first->accepts), 0); /* for the slot's next worker */
     destroy_stats(memory, &four);
@@ -123,11 +123,40 @@ START_TEST(entries_of_later_configurations_are_folded_too)
     ck_assert_uint_eq(stats_enter(memory, &named), 2);
     numbers = stats_of_slot(memory, 0, 2);
     stats_add(&numbers->accepts, 1);
-    stats_add(&stats_of_slot(memory, 0, 0)->accepts, 1); /* without an entry */
+    stats_add(&((struct stats *)stats_of_slot(memory, 0, 0))->accepts, 1); /* without an entry */
     end_worker(memory, 0);
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_uint_eq(totals_of(memory, i).ended[STATS_END_DIED], 1);
     destroy_stats(memory, &four);
+}
+END_TEST
+
+START_TEST(a_dead_worker_has_no_tries)
+{
+    static const struct stats_shape shape = { STATS_OF_TRIES, 4 };
+    static const struct stats_key key = { "", "127.0.0.1:80", "group" };
+    void *memory = create_stats(&shape);
+    uint32_t entry = stats_enter(memory, &key);
+    struct stats_tries_totals totals;
+    struct stats_tries *tries;
+
+    stats_kind.slot_acquired(memory, &shape, (struct slot_id) { 3, 1 });
+    tries = stats_of_slot(memory, 3, entry);
+    stats_add(&tries->begun, 3);
+    stats_add(&tries->troubles[2], 1);
+    stats_add_time(&tries->times[2], 5);
+    stats_add_end(&tries->ended[1]);
+    ck_assert_uint_eq(stats_sum_active(memory), 2);
+    stats_kind.slot_released(memory, &shape, (struct slot_id) { 3, 1 });
+    stats_read(memory, entry, &totals, sizeof(totals));
+    ck_assert_uint_eq(totals.begun, 3);
+    ck_assert_uint_eq(totals.ended[1], 1);
+    ck_assert_uint_eq(totals.ended[STATS_TRY_ENDS - 1], 2);
+    ck_assert_uint_eq(totals.troubles[2], 1);
+    ck_assert_uint_eq(totals.times[2].ms, 5);
+    ck_assert_uint_eq(totals.times[2].n[3], 1);
+    ck_assert_uint_eq(totals.active + stats_sum_active(memory), 0);
+    destroy_stats(memory, &shape);
 }
 END_TEST
 
@@ -152,7 +181,7 @@ START_TEST(nonsense_of_a_worker)
 }
 END_TEST
 
-START_TEST(lengths_have_powers_of_two)
+START_TEST(times_have_powers_of_two)
 {
     static const struct {
         uint64_t ms;
@@ -161,27 +190,32 @@ START_TEST(lengths_have_powers_of_two)
         { (UINT64_C(1) << 26) - 1, 26 }, { UINT64_C(1) << 26, 27 }, { UINT64_MAX, 27 } };
 
     for (size_t i = 0; i < countof(lengths); i++) {
-        struct stats stats = { 0 };
+        struct stats_times times = { 0 };
 
-        stats_add_length(&stats, lengths[i].ms);
-        ck_assert_uint_eq(atomic_load(&stats.lengths[lengths[i].bucket]), 1);
+        stats_add_time(&times, lengths[i].ms);
+        ck_assert_uint_eq(atomic_load(&times.n[lengths[i].bucket]), 1);
     }
 }
 END_TEST
 
 START_TEST(memory_of_another_capacity_fits)
 {
-    static const struct stats_shape many = { STATS_ENTRIES_MOST }, none = { 1 },
-                                    too_many = { STATS_ENTRIES_MOST + 1 };
+    static const struct stats_shape many = { STATS_OF_LISTENS, STATS_ENTRIES_MOST },
+                                    none = { STATS_OF_LISTENS, 1 },
+                                    too_many = { STATS_OF_LISTENS, STATS_ENTRIES_MOST + 1 },
+                                    too_many_tries = { STATS_OF_TRIES, STATS_ENTRIES_MOST },
+                                    tries = { STATS_OF_TRIES, 4 };
     struct stats_shape shape = many;
     void *memory = create_stats(&four);
     size_t size = stats_kind.size(&four);
 
     ck_assert_uint_eq(stats_kind.size(&none), 0);
     ck_assert_uint_eq(stats_kind.size(&too_many), 0);
+    ck_assert_uint_eq(stats_kind.size(&too_many_tries), 0);
     ck_assert(stats_kind.fits(memory, size, &many));
     ck_assert(!stats_kind.fits(memory, size + segment_page(), &four));
     ck_assert(!stats_kind.fits(memory, 4, &four));
+    ck_assert(!stats_kind.fits(memory, size, &tries));
     stats_open(memory, &shape);
     ck_assert_uint_eq(shape.capacity, 4);
     destroy_stats(memory, &four);
@@ -196,12 +230,12 @@ START_TEST(damaged_memory_is_refused)
     uint32_t *words = memory;
 
     ck_assert_uint_eq(stats_enter(memory, &echo), 1);
-    for (int i = 0; i < 4; i++) { /* magic, revision, capacity, entries */
+    for (int i = 0; i < 5; i++) { /* magic, revision, kind, capacity, entries */
         uint32_t before = words[i];
 
         words[i] = UINT32_MAX;
         ck_assert(!stats_kind.fits(memory, size, &four));
-        words[i] = 0;
+        words[i] = i == 2 ? STATS_OF_TRIES : 0;
         ck_assert(!stats_kind.fits(memory, size, &four));
         words[i] = before;
         ck_assert(stats_kind.is(memory, &four));
@@ -218,8 +252,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, long_texts_are_cut);
     tcase_add_test(tcase, a_dead_worker_has_no_clients);
     tcase_add_test(tcase, entries_of_later_configurations_are_folded_too);
+    tcase_add_test(tcase, a_dead_worker_has_no_tries);
     tcase_add_test(tcase, nonsense_of_a_worker);
-    tcase_add_test(tcase, lengths_have_powers_of_two);
+    tcase_add_test(tcase, times_have_powers_of_two);
     tcase_add_test(tcase, memory_of_another_capacity_fits);
     tcase_add_test(tcase, damaged_memory_is_refused);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions waiting for room in a group: order, timeout, the queue's size, and early leavers. */
+#include "kit/kit.h"
 #include "upstream/led.h"
 
 #include <stdio.h>
@@ -16,6 +17,21 @@ static fb_test *start(fb_test_peer **client)
 
     *client = led_connect(test, ADDRESS);
     return test;
+}
+
+/* Checks the statistics of the waits in the group, which have the first entry. */
+static void check_waits(
+    fb_test *test, uint64_t active, uint64_t served, uint64_t failed, uint64_t left, uint64_t ms)
+{
+    struct stats_tries_totals totals;
+
+    stats_read(zone_memory(test->cycle->stream.tries), 1, &totals, sizeof(totals));
+    ck_assert_uint_eq(totals.begun, active + served + failed + left);
+    ck_assert_uint_eq(totals.active, active);
+    ck_assert_uint_eq(totals.ended[0], served);
+    ck_assert_uint_eq(totals.ended[1], failed);
+    ck_assert_uint_eq(totals.ended[2], left);
+    ck_assert_uint_eq(totals.times[0].ms, ms);
 }
 
 /* Connects a client that waits. */
@@ -38,10 +54,12 @@ START_TEST(first_come_first_served)
     clients[2] = connect_waiting(test);
     led_connect(test, NULL); /* no place is left in the queue */
     led_logged(test, "no live upstreams while connecting to upstream", 1);
+    check_waits(test, 2, 0, 0, 0, 0);
     for (int i = 1; i < 3; i++) {
         led_close(test, clients[i - 1]);
         led_expect(test, clients[i], ADDRESS);
     }
+    check_waits(test, 0, 2, 0, 0, 0);
     ck_assert_int_eq(fb_test_end(&test), 0);
 }
 END_TEST
@@ -57,6 +75,7 @@ START_TEST(no_room_in_time)
     fb_test_pass(test, 200);
     ck_assert(fb_test_is_closed(waiting));
     led_logged(test, "upstream queue timed out", 1);
+    check_waits(test, 0, 0, 1, 0, 5000);
     ck_assert(!fb_test_is_closed(client));
     ck_assert_int_eq(fb_test_end(&test), 0);
 }
@@ -73,6 +92,7 @@ START_TEST(clients_leave_the_queue)
     led_close(test, first);
     fb_test_pass(test, 1500); /* a client not read from is looked at every second */
     third = connect_waiting(test);
+    check_waits(test, 2, 0, 0, 1, 0);
     led_close(test, client);
     led_expect(test, second, ADDRESS);
     led_close(test, third);

@@ -42,7 +42,7 @@ typedef struct fb_try {
     const fb_target *target;   /* to connect to; lasts until end() */
     const char *server;        /* the server's name in its group, or the text of the address */
     uint32_t left;             /* servers for further choose() calls; may fill meanwhile */
-    uint32_t wants_first_byte; /* 1: first_byte() is to be called; 0: nothing uses the time */
+    uint32_t wants_first_byte; /* 1: first_byte() is to be called, as always now */
     const char *host;          /* the group's name, or the text of a single address, for tls_name of
                          fb_connect_with() */
 } fb_try;
@@ -93,8 +93,8 @@ typedef struct fb_upstreams {
         const fb_try **out);
 
     /* Note that the server has been connected, and that its first byte has come, for
-     * $upstream_connect_time and $upstream_first_byte_time and balancers by time. The times begin
-     * with the choice, in ms. Without a try, nothing happens. */
+     * $upstream_connect_time and $upstream_first_byte_time, for statistics, and for balancers by
+     * time. The times begin with the choice, in ms. Without a try, nothing happens. */
     void (*connected)(fb_conn *client);
     void (*first_byte)(fb_conn *client);
 

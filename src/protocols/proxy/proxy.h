@@ -78,7 +78,6 @@ struct proxy {
     uint32_t bind_left : 4; /* addresses of proxy_bind that were not tried */
     bool listens : 1;       /* to the client, before the first try */
     bool may_go_on : 1;     /* servers are left beside the present one */
-    bool times_first : 1;   /* the first byte of the present try is to be reported */
     bool connected : 1;     /* the server of the present try has been reached */
     bool unbound : 1;       /* the text of proxy_bind has turned out to be no address */
 };

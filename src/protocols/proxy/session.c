@@ -85,7 +85,7 @@ static int server_opened(fb_conn *server, void *state)
         .flags = (conf->half_close ? 0 : FB_PIPE_ENDS_TOGETHER) |
                  (conf->reset ? 0 : FB_PIPE_B_BREAK_ENDS),
         .buffer = (size_t)conf->buffer_size,
-        .first_byte = proxy->times_first ? server_first_byte : NULL,
+        .first_byte = server_first_byte,
     };
 
     assert(!proxy->connected);
@@ -215,7 +215,6 @@ static void connect_to(fb_conn *client, struct proxy *proxy, const struct proxy_
     };
 
     proxy->may_go_on = run->left > 0;
-    proxy->times_first = run->wants_first_byte != 0;
     if (conf->tls != NULL)
         server = connect_secured(client, run, &options);
     else if (conf->bind.n > 0)
