@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/diag.h"
+#include "base/event_log.h"
 #include "base/log_line.h"
 #include "base/log_target.h"
 
@@ -79,6 +80,7 @@ struct log {
     struct log *also;      /* second log, which receives every line as well; or NULL */
     struct diag *diag;     /* collector of alerts and emergencies, or NULL */
     uint32_t diag_session; /* session of the collector */
+    struct event_log *event_log;   /* of log_event(): the master's; or NULL */
     struct log_failures *failures; /* counts emerg lines, or NULL */
     const struct log_place *place; /* added to every line of log_write(), or NULL */
     struct log_limit
@@ -127,4 +129,12 @@ void log_report_suppressed(struct log *log, bool all);
     do {                                                                                           \
         if ((lvl) <= (log)->level)                                                                 \
             log_put((log), (lvl), __VA_ARGS__);                                                    \
+    } while (0)
+
+/* Notes an event of the kind, whatever the level of the log, and writes its text as a line:
+ * log_event(log, kind, level, errno or 0, format, ...) */
+#define log_event(log, kind, lvl, error, ...)                                                      \
+    do {                                                                                           \
+        event_log_note((log)->event_log, (kind), __VA_ARGS__);                                     \
+        log_write((log), (lvl), (error), __VA_ARGS__);                                             \
     } while (0)

@@ -74,6 +74,12 @@ void log_quota_done(struct log_quota *quota);
 /* Writes a line, or holds it back. */
 void log_quota_write(struct log_quota *quota, enum log_level level, int error, const char *format,
     ...) PRINTF_FORMAT(4, 5);
+/* Implements log_event(): the event is noted in any case. */
+#define log_quota_event(quota, kind, level, error, ...)                                            \
+    do {                                                                                           \
+        event_log_note((quota)->log->event_log, (kind), __VA_ARGS__);                              \
+        log_quota_write((quota), (level), (error), __VA_ARGS__);                                   \
+    } while (0)
 
 /* The standard error of a worker, by a pipe that neither end waits for: the panic of a library and
  * the assertion of a module become log lines of the master. */

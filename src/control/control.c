@@ -57,7 +57,7 @@ static void give_command(struct control_client *client, const struct signal_row 
         control_reply_error(client, refused, false);
         return;
     }
-    log_write(control->pool->log, LEVEL_NOTICE, 0,
+    log_event(control->pool->log, "command", LEVEL_NOTICE, 0,
         "\"%s\" received from %d by the control socket, %s", s->command, (int)client->pid,
         s->doing);
     client->told = false;

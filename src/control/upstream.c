@@ -341,7 +341,7 @@ static bool change_state(
     group = find_upstream(control, change.upstream, refusal);
     if (group == NULL || !set_server_state(control, group, &change, refusal))
         return false;
-    log_write(control->pool->log, LEVEL_NOTICE, 0,
+    log_event(control->pool->log, "upstream_set", LEVEL_NOTICE, 0,
         "\"upstream %s %s %s\" received from %d by the control socket", change.upstream,
         change.state, change.server, (int)client->pid);
     return true;

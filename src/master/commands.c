@@ -42,8 +42,8 @@ bool commands_take(struct commands *commands, enum command command)
     if (!signals_take(command == COMMAND_RESUME ? COMMAND_RELOAD : command, &commands->sender))
         return requested;
     row = signals_find(ROLE_MASTER, command);
-    log_write(commands->log, LEVEL_NOTICE, 0, "signal %d (%s) received from %d, %s", row->number,
-        row->name, (int)commands->sender, row->doing);
+    log_event(commands->log, "command", LEVEL_NOTICE, 0, "signal %d (%s) received from %d, %s",
+        row->number, row->name, (int)commands->sender, row->doing);
     return true;
 }
 

@@ -32,8 +32,8 @@ static void handle_term(struct master *master)
     bool gracefully = !master->termed && master->phase != MASTER_TERMINATES && serving != NULL &&
                       serving->cycle->core.sigterm_graceful;
 
-    log_write(&master->log, LEVEL_NOTICE, 0, "signal %d (SIGTERM) received from %d, %s", SIGTERM,
-        (int)master->commands.sender,
+    log_event(&master->log, "command", LEVEL_NOTICE, 0, "signal %d (SIGTERM) received from %d, %s",
+        SIGTERM, (int)master->commands.sender,
         signals_find(ROLE_MASTER, gracefully ? COMMAND_QUIT : COMMAND_TERMINATE)->doing);
     master->termed = true;
     if (gracefully ? master->phase != MASTER_QUITS : master->phase != MASTER_TERMINATES)
@@ -177,7 +177,7 @@ static void clean_up(struct master *master)
 
     if (master->accepted != NULL)
         configuration_change_hooks(&master->accepted, NULL, &master->log);
-    log_write(&master->log, LEVEL_NOTICE, 0, "exit");
+    log_event(&master->log, "master_exit", LEVEL_NOTICE, 0, "exit");
     log_report_suppressed(&master->log, true);
     logs_finish(&master->log);
     service_manager_done(&master->manager);
@@ -227,6 +227,8 @@ int master_main(struct start *start)
     assert(role_is(ROLE_MASTER));
     process_ops->read_clock(&master.clock);
     master.started = master.clock;
+    master.log.event_log = event_log_create(&master.clock); /* NULL: there are no events */
+    event_log_note(master.log.event_log, "master_start", "master process %d", (int)master.log.pid);
     if (os_process_adopt_orphans() == -1) /* the control socket would not know them */
         log_write(&master.log, LEVEL_ALERT, errno, "prctl(PR_SET_CHILD_SUBREAPER) failed");
     init_parts(&master, start);
@@ -239,6 +241,7 @@ int master_main(struct start *start)
     }
     run(&master);
     clean_up(&master);
+    event_log_destroy(&master.log.event_log);
     exec_state_done(&start->inheritance);
     if (master.failed) {
         code = is_newer ? EXIT_FAILURE : log_exit_code(&master.log);

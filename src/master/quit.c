@@ -54,7 +54,7 @@ static void refuse_resume(struct master *master, const char *why)
 {
     struct control_outcome outcome = { .error = why };
 
-    log_write(&master->log, LEVEL_ERROR, 0, "resume refused: %s", why);
+    log_event(&master->log, "resume_refused", LEVEL_ERROR, 0, "resume refused: %s", why);
     control_reply(&master->control, CONTROL_WAIT_RESUME, &outcome);
 }
 

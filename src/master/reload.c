@@ -123,6 +123,11 @@ void reload_end(struct master *master, bool ok)
             ending ? "the daemon is ending" : "the error log says why");
         diag_reason(master->diag, LEVEL_EMERG, result->why, sizeof(result->why));
     }
+    if (ok)
+        event_log_note(master->log.event_log, "reload_done", "generation %u serves",
+            master->pool.serving->number);
+    else
+        event_log_note(master->log.event_log, "reload_failed", "%s", result->why);
     if (master->manager.any)
         service_manager_reload(&master->manager);
     outcome.generation = master->pool.serving->number;

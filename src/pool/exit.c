@@ -67,7 +67,7 @@ static void go_back(struct generation *failed)
     struct pool *pool = failed->pool;
     struct pool_worker *worker;
 
-    log_write(pool->log, LEVEL_EMERG, 0,
+    log_event(pool->log, "generation_goes_back", LEVEL_EMERG, 0,
         "every worker process of generation %u has crashed within %d ms of its commit, the "
         "configuration of generation %u is started again",
         failed->number, POOL_PROBATION_MS, pool->probation.before->number);
@@ -139,7 +139,7 @@ static void follow_death(struct pool_worker *worker, bool crashed, bool early, b
 /* Does the rest for an ended worker that is not our child. */
 static void follow_orphan(struct pool_worker *worker)
 {
-    log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
+    log_quota_event(&worker->lines, "worker_ended", LEVEL_NOTICE, 0,
         "%s %d has ended, the exit code is known to the parent alone", pool_worker_title(worker),
         (int)worker->pid);
     if (worker->known)
@@ -187,8 +187,9 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     by_others = cause == POOL_DEATH_SIGNAL && WTERMSIG(status) == SIGKILL;
     pool->deaths[cause]++;
     logs_output_read(&worker->output, &worker->lines, worker->pid, true);
-    log_quota_write(&worker->lines, death.level, death.error, "%s %d %s", pool_worker_title(worker),
-        (int)worker->pid, death.text);
+    log_quota_event(&worker->lines, death.cause == DEATH_ASKED ? "worker_ended" : "worker_died",
+        death.level, death.error, "%s %d %s", pool_worker_title(worker), (int)worker->pid,
+        death.text);
     if (worker->known)
         pool_outbox_note_gone(worker);
     pool_rescan(pool, NULL); /* the kernel may have woken only this worker for a client */

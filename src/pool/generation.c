@@ -33,6 +33,9 @@ void generation_set_phase(struct generation *generation, enum generation_phase p
     assert(role_is(ROLE_MASTER));
     assert((legal[generation->phase] >> phase & 1) != 0);
     generation->phase = phase;
+    if (phase == GENERATION_DRAINING)
+        event_log_note(generation->pool->log->event_log, "generation_drains", "generation %u",
+            generation->number);
 }
 
 void pool_wake_up(struct loop *loop, struct timer *timer)
@@ -94,7 +97,7 @@ static void close_generation(struct generation *generation, const char *why)
 {
     uint64_t n = count_sessions(generation);
 
-    log_write(generation->pool->log, n > 0 ? LEVEL_ALERT : LEVEL_NOTICE, 0,
+    log_event(generation->pool->log, "generation_closed", n > 0 ? LEVEL_ALERT : LEVEL_NOTICE, 0,
         "%s: generation %u is closed, %" PRIu64 " %s", why, generation->number, n,
         n == 1 ? "session ends" : "sessions end");
     generation_close(generation);
@@ -205,6 +208,7 @@ void generation_destroy(struct generation *generation)
     pool_keepers_unwatch(generation);
     descriptor_close(generation->pairs);
     TAILQ_REMOVE(&pool->generations, generation, link);
+    event_log_note(pool->log->event_log, "generation_ended", "generation %u", generation->number);
     configuration_discard(&generation->cycle, pool->log);
     /* at once: the next open may reuse a number that a library has just closed */
     TAILQ_FOREACH (other, &pool->generations, link)

@@ -86,6 +86,8 @@ static void tell_keepers(struct tls_file_watch *watch)
 
     if (generation->phase >= GENERATION_REPLACED)
         return;
+    event_log_note(generation->pool->log->event_log, "certificates_changed",
+        "keeper processes of generation %u read the changed files", generation->number);
     GENERATION_FOREACH_WORKER (worker, generation)
         if (worker->task == TASK_KEEP && worker->pid > 0)
             channel_end_send(&worker->channel, MESSAGE_FILES_CHANGED);

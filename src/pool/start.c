@@ -224,8 +224,8 @@ static int spawn_worker(struct pool_worker *worker)
     pool_keepers_link(worker);
     if (generation->crashing)
         pool_backoff_watch(generation);
-    log_quota_write(&worker->lines, LEVEL_NOTICE, 0, "start %s %d", pool_worker_title(worker),
-        (int)worker->pid);
+    log_quota_event(&worker->lines, "worker_started", LEVEL_NOTICE, 0, "start %s %d",
+        pool_worker_title(worker), (int)worker->pid);
     return 0;
 }
 
@@ -314,6 +314,8 @@ static struct generation *create_generation(
             "worker %u of generation %u", i, generation->number);
     }
     TAILQ_INSERT_TAIL(&pool->generations, generation, link);
+    event_log_note(pool->log->event_log, "generation_begins", "generation %u, worker processes: %u",
+        generation->number, serve_n);
     pool_keepers_watch(generation);
     return generation;
 }
@@ -439,7 +441,7 @@ void pool_revive(struct pool *pool)
     generation = create_again(before, false);
     if (generation == NULL)
         return;
-    log_write(pool->log, LEVEL_NOTICE, 0,
+    log_event(pool->log, "generation_serves", LEVEL_NOTICE, 0,
         "generation %u serves with the configuration of generation %u, whose workers drain",
         generation->number, before->number);
     generation_set_phase(generation, GENERATION_COMMITTED); /* the listeners are open */

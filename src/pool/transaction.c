@@ -81,7 +81,8 @@ static void end_backoff(struct generation *generation)
     assert(generation->crashing);
     generation->crashing = false;
     timers_disarm(generation->pool->timers, &generation->calm);
-    log_write(generation->pool->log, LEVEL_NOTICE, 0, "worker processes serve again");
+    log_event(generation->pool->log, "workers_serve_again", LEVEL_NOTICE, 0,
+        "worker processes serve again");
 }
 
 /* Ends the episode when a worker has come to serve; else waits for the next that may. */
@@ -135,7 +136,7 @@ void pool_backoff_note(struct generation *generation)
             strsignal(WTERMSIG(status)));
     else
         snprintf(cause, sizeof(cause), "with code %d", WEXITSTATUS(status));
-    log_write(pool->log, LEVEL_ALERT, 0,
+    log_event(pool->log, "workers_crash", LEVEL_ALERT, 0,
         "no worker process serves: all %u of generation %u crash as they start, the last process "
         "exited %s, the next starts in %" PRIu64 " ms",
         generation->serve_n, generation->number, cause,
@@ -266,10 +267,10 @@ void transaction_serve(struct generation *generation)
     pool->starting = NULL;
     logs_put_in_force(&generation->cycle->core, pool->log, &pool->log_limit);
     if (old == NULL)
-        log_write(pool->log, LEVEL_NOTICE, 0, "generation %u serves, worker processes: %u",
-            generation->number, generation->serve_n);
+        log_event(pool->log, "generation_serves", LEVEL_NOTICE, 0,
+            "generation %u serves, worker processes: %u", generation->number, generation->serve_n);
     else
-        log_write(pool->log, LEVEL_NOTICE, 0,
+        log_event(pool->log, "generation_serves", LEVEL_NOTICE, 0,
             "generation %u serves in place of generation %u, worker processes: %u",
             generation->number, old->number, generation->serve_n);
     if (old == NULL)

@@ -186,7 +186,7 @@ void pool_worker_break_rule(struct pool_worker *worker, const char *rule)
     if (worker->killed != POOL_KILL_NONE)
         return;
     worker->killed = POOL_KILL_CHANNEL;
-    log_quota_write(&worker->lines, LEVEL_ALERT, 0,
+    log_quota_event(&worker->lines, "worker_broke_rule", LEVEL_ALERT, 0,
         "%s %d has broken a rule of the channel (%s), and is killed", pool_worker_title(worker),
         (int)worker->pid, rule);
     signals_send_held(worker->pid, worker->handle, SIGKILL, worker->generation->pool->log);
@@ -207,7 +207,7 @@ static void kill_stuck(struct pool_worker *worker)
 
     assert(worker->pid > 0 && worker->killed == POOL_KILL_NONE);
     death_place(pool_worker_protocols(worker), &words, where);
-    log_quota_write(&worker->lines, LEVEL_ALERT, 0,
+    log_quota_event(&worker->lines, "worker_stuck", LEVEL_ALERT, 0,
         "%s %d was stuck%s%s for %" PRIu64 " %s (worker_watchdog), and is killed",
         pool_worker_title(worker), (int)worker->pid, where[0] != '\0' ? " " : "", where,
         ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");

@@ -241,8 +241,8 @@ static void roll_back(struct upgrade *upgrade, char why[DIAG_REASON_MAX])
     diag_reason(upgrade->diag, LEVEL_ALERT, why, DIAG_REASON_MAX);
     control_reply(upgrade->clients, CONTROL_WAIT_UPGRADE_END,
         &(struct control_outcome) { .error = why, .diag = upgrade->diag });
-    log_write(upgrade->log, LEVEL_ERROR, 0, "upgrade failed, process %d continues to serve: %s",
-        (int)process_ops->self(), why);
+    log_event(upgrade->log, "upgrade_rolled_back", LEVEL_ERROR, 0,
+        "upgrade failed, process %d continues to serve: %s", (int)process_ops->self(), why);
     be_alone(upgrade);
 }
 
@@ -256,7 +256,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
     upgrade_check(upgrade);
     failed = refused != NULL ? refused : refuse_upgrade(upgrade, why);
     if (failed != NULL) {
-        log_write(upgrade->log, LEVEL_ERROR, 0, "upgrade refused: %s", failed);
+        log_event(upgrade->log, "upgrade_refused", LEVEL_ERROR, 0, "upgrade refused: %s", failed);
         control_reply(
             upgrade->clients, CONTROL_WAIT_UPGRADE, &(struct control_outcome) { .error = failed });
         return;
@@ -273,8 +273,8 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
     } else {
         if (timeout_ms != 0)
             timers_arm(upgrade->pool->timers, &upgrade->deadline, (uint64_t)timeout_ms + GRACE_MS);
-        log_write(upgrade->log, LEVEL_NOTICE, 0, "start new binary process %d, %s",
-            (int)upgrade->other, upgrade->binary->path);
+        log_event(upgrade->log, "upgrade_begins", LEVEL_NOTICE, 0,
+            "start new binary process %d, %s", (int)upgrade->other, upgrade->binary->path);
     }
     descriptor_close(ends[1]);
 }
@@ -287,7 +287,7 @@ static void hand_over_endpoints(struct upgrade *upgrade)
     binary_release(&upgrade->execution);
     endpoints_hand_over(upgrade->endpoints);
     upgrade_announce(upgrade); /* the control socket has another path now */
-    log_write(upgrade->log, LEVEL_NOTICE, 0,
+    log_event(upgrade->log, "upgrade_serves", LEVEL_NOTICE, 0,
         "new binary process %d serves: the upgrade is complete when process %d has quit",
         (int)upgrade->other, (int)process_ops->self());
     control_reply(upgrade->clients, CONTROL_WAIT_UPGRADE_END,
@@ -331,8 +331,9 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
     if (upgrade->phase >= UPGRADE_STARTING) {
         roll_back(upgrade, why);
     } else {
-        log_write(upgrade->log, WIFEXITED(status) ? LEVEL_NOTICE : LEVEL_ALERT, 0,
-            "%s: process %d serves alone again", why, (int)process_ops->self());
+        log_event(upgrade->log, "upgrade_rolled_back",
+            WIFEXITED(status) ? LEVEL_NOTICE : LEVEL_ALERT, 0, "%s: process %d serves alone again",
+            why, (int)process_ops->self());
         be_alone(upgrade);
         endpoints_take_back(upgrade->endpoints);
         if (owed) /* the service manager was not told */
@@ -380,7 +381,7 @@ static void outlive(struct upgrade *upgrade)
 {
     bool becomes_main = upgrade->phase == UPGRADE_BESIDE && !upgrade->main;
 
-    log_write(upgrade->log, LEVEL_NOTICE, 0,
+    log_event(upgrade->log, "upgrade_completed", LEVEL_NOTICE, 0,
         "old binary process %d has ended: process %d serves alone", (int)upgrade->other,
         (int)process_ops->self());
     be_alone(upgrade);
