@@ -48,7 +48,8 @@ void control_client_set(struct control_client *client, enum client_phase phase)
         [CLIENT_READING] = 1u << CLIENT_WAITING | 1u << CLIENT_REPLYING | 1u << CLIENT_LAST_REPLY |
                            1u << CLIENT_CLOSING,
         [CLIENT_WAITING] = 1u << CLIENT_REPLYING | 1u << CLIENT_CLOSING,
-        [CLIENT_REPLYING] = 1u << CLIENT_READING | 1u << CLIENT_HELD | 1u << CLIENT_CLOSING,
+        [CLIENT_REPLYING] =
+            1u << CLIENT_READING | 1u << CLIENT_WAITING | 1u << CLIENT_HELD | 1u << CLIENT_CLOSING,
         [CLIENT_LAST_REPLY] = 1u << CLIENT_CLOSING,
         [CLIENT_HELD] = 1u << CLIENT_CLOSING,
     };
@@ -66,7 +67,8 @@ void control_client_set(struct control_client *client, enum client_phase phase)
     client->phase = phase;
     process_ops->wakeup_expect(client->fd, awaited[phase]);
     client->activity = ++client->control->activity;
-    if (phase == CLIENT_REPLYING || phase == CLIENT_LAST_REPLY)
+    if ((phase == CLIENT_REPLYING || phase == CLIENT_LAST_REPLY) &&
+        client->waiting_for != CONTROL_WAIT_EVENTS) /* a slow follower has all time */
         timers_arm(client->control->pool->timers, &client->patience, CONTROL_PATIENCE_MS);
     else if (phase != CLIENT_READING) /* READING keeps the deadline of the reply */
         timers_disarm(client->control->pool->timers, &client->patience);
@@ -109,6 +111,8 @@ enum client_step control_client_send(struct control_client *client)
         control_client_set(client, CLIENT_CLOSING);
     else if (client->waiting_for == CONTROL_WAIT_EXIT)
         control_client_set(client, CLIENT_HELD);
+    else if (client->waiting_for == CONTROL_WAIT_EVENTS)
+        control_client_set(client, CLIENT_WAITING);
     else
         control_client_set(client, CLIENT_READING);
     return CLIENT_DONE;
@@ -120,7 +124,7 @@ enum client_step control_client_send(struct control_client *client)
 static void begin_sending(struct control_client *client, char *line, size_t n, bool last)
 {
     assert(client->out == NULL);
-    if (client->waiting_for != CONTROL_WAIT_EXIT)
+    if (client->waiting_for != CONTROL_WAIT_EXIT && client->waiting_for != CONTROL_WAIT_EVENTS)
         client->waiting_for = CONTROL_WAIT_NONE;
     client->out = line;
     client->out_n = line != NULL ? n : 0;

@@ -33,9 +33,10 @@ struct control_client {
     TAILQ_ENTRY(control_client) link;
     struct control *control;
     enum client_phase phase;
-    enum control_wait waiting_for; /* CONTROL_WAIT_NONE but in WAITING, and for the exit */
+    enum control_wait waiting_for; /* CONTROL_WAIT_NONE but in WAITING, for the exit and events */
     int fd;
     pid_t pid;
+    uint64_t event_n;      /* number of the latest event that the client was sent */
     bool progress;         /* wants progress lines while the command waits */
     bool told;             /* a progress line was sent for the command */
     bool ended;            /* end of input */

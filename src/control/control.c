@@ -6,6 +6,7 @@
 
 #include "control/certificates.h"
 #include "control/client.h"
+#include "control/events.h"
 #include "control/upstream.h"
 #include "os/descriptor.h"
 #include "process/process_ops.h"
@@ -22,8 +23,8 @@
 
 #define REQUESTS_MAX 16 /* requests of a client in a call */
 #define COMMANDS                                                                                   \
-    "expected status, upstream, certificates, reload, reopen, upgrade, resume, quit, leave or "    \
-    "stop"
+    "expected status, upstream, certificates, events, reload, reopen, upgrade, resume, quit, "     \
+    "leave or stop"
 #define RETRY_MS 500
 #define ACCEPT_MAX 32 /* clients in a call: a bound on the master's time */
 
@@ -101,6 +102,8 @@ static void handle_client_request(struct control_client *client, size_t n)
         control_upstream_handle(client, request);
     } else if (strcmp(word, "certificates") == 0) {
         control_certificates_handle(client);
+    } else if (strcmp(word, "events") == 0) {
+        control_events_handle(client, request);
     } else if (command != NULL) {
         give_command(client, command);
     } else {
@@ -161,6 +164,11 @@ static enum client_step run_client_step(struct control_client *client)
     case CLIENT_LAST_REPLY:
         return control_client_send(client);
     case CLIENT_WAITING:
+        if (control_events_are_due(client)) {
+            control_events_send(client);
+            return CLIENT_DONE;
+        }
+        /* fall through */
     case CLIENT_HELD: /* the end of the input alone does not count */
         return poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLERR)) != 0
                    ? CLIENT_GONE
@@ -410,6 +418,20 @@ void control_report(struct control *control, const char *text, size_t n)
         control_certificates_reply(client, text, n);
         run_client(client);
     }
+}
+
+void control_tell_events(struct control *control)
+{
+    const struct event_log *events = control->pool->log->event_log;
+    struct control_client *client, *next;
+
+    CHECK_KIND(control, CONTROL_KIND);
+    if (events == NULL || control->event_n == events->n)
+        return;
+    control->event_n = events->n;
+    TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
+        if (client->waiting_for == CONTROL_WAIT_EVENTS)
+            run_client(client);
 }
 
 void control_end(struct control *control)

@@ -24,6 +24,7 @@ enum control_wait {
     CONTROL_WAIT_UPGRADE_END,  /* a new binary that serves */
     CONTROL_WAIT_RESUME,       /* the beginning of a resume; the outcome is a reload's */
     CONTROL_WAIT_CERTIFICATES, /* a keeper's report */
+    CONTROL_WAIT_EVENTS,       /* the next events, again and again (events.h) */
     CONTROL_WAIT_QUIT,         /* no worker of ours accepts clients any more */
     CONTROL_WAIT_EXIT,         /* the master's exit: the kernel closes the connection */
 };
@@ -66,6 +67,7 @@ struct control {
     struct ticks_mark ticks;             /* the beginning, to measure the rate of ticks */
     TAILQ_HEAD(, control_client) clients;
     unsigned client_n;
+    uint64_t event_n;   /* number of the latest event that followers were sent */
     uint64_t activity;  /* number of requests and replies of all clients */
     bool accept_failed; /* a failed accept was logged */
     struct timer retry; /* accepts again after a failure */
@@ -90,6 +92,8 @@ void control_tell(
 /* Replies to all clients awaiting the event. */
 void control_reply(
     struct control *control, enum control_wait waiting_for, const struct control_outcome *outcome);
+/* Sends new events to their followers, at the end of a wake-up. */
+void control_tell_events(struct control *control);
 /* Replies with a keeper's report to all clients that await it; NULL: there is none. */
 void control_report(struct control *control, const char *text, size_t n);
 /* Drops all clients at the exit; clients that wait for the exit stay connected until then. */

@@ -163,6 +163,7 @@ static void run(struct master *master)
         pool_advance(pool);
         if (master->manager.any)
             service_manager_show(&master->manager);
+        control_tell_events(&master->control);
         if (DEBUG_BUILD || process_ops->checked) /* visits all workers of all generations */
             check_parts(master);
     }
@@ -178,6 +179,7 @@ static void clean_up(struct master *master)
     if (master->accepted != NULL)
         configuration_change_hooks(&master->accepted, NULL, &master->log);
     log_event(&master->log, "master_exit", LEVEL_NOTICE, 0, "exit");
+    control_tell_events(&master->control);
     log_report_suppressed(&master->log, true);
     logs_finish(&master->log);
     service_manager_done(&master->manager);

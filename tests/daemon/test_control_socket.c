@@ -287,14 +287,15 @@ static const struct {
     { "{\"command\":\"status\"\n", "the request is no JSON object on a line" },
     { "GET / HTTP/1.1\r\n", "the request is no JSON object on a line" },
     { "\xff\xfe\x01\n", "the request is no JSON object on a line" },
-    { "{}\n", "the request has no \"command\": expected status, upstream, certificates, reload, "
-              "reopen, upgrade, "
-              "resume, quit, leave or stop" },
+    { "{}\n",
+        "the request has no \"command\": expected status, upstream, certificates, events, reload, "
+        "reopen, upgrade, "
+        "resume, quit, leave or stop" },
     { "{\"command\":1}\n",
-        "the request has no \"command\": expected status, upstream, certificates, reload, "
+        "the request has no \"command\": expected status, upstream, certificates, events, reload, "
         "reopen, upgrade, resume, quit, leave or stop" },
     { "{\"command\":\"kill \\\"\"}\n",
-        "unknown command \"kill \"\", expected status, upstream, certificates, reload, "
+        "unknown command \"kill \"\", expected status, upstream, certificates, events, reload, "
         "reopen, upgrade, resume, quit, leave or stop" },
 };
 
