@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of forkbeard(8) for fish.
 
-set -l words status explain upstream certificates upgrade certificate
+set -l words status explain upstream certificates events upgrade certificate
 
 complete -c forkbeard -f
 complete -c forkbeard -s h -d 'Show a summary of the options'
@@ -13,6 +13,7 @@ complete -c forkbeard -s V -d 'Show the version and what it was built with'
 complete -c forkbeard -s t -d 'Test the configuration'
 complete -c forkbeard -s T -d 'Test the configuration and show it'
 complete -c forkbeard -s q -d 'Print nothing unless there are mistakes'
+complete -c forkbeard -s f -d 'Go on with the events that happen'
 complete -c forkbeard -s s -x -a 'stop quit leave reopen reload resume upgrade' -d 'Send a command to the master process'
 complete -c forkbeard -s p -x -a '(__fish_complete_directories)' -d 'Look for everything below this directory'
 complete -c forkbeard -s e -r -F -d 'Log errors to this file'
@@ -31,6 +32,7 @@ complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a status -d '
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a explain -d 'Show the entry of a directive in the manual'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upstream -d 'Show the servers of upstreams, or change the state of one'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a certificates -d 'Show the certificates in use'
+complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a events -d 'Show the last events of the daemon'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upgrade -d 'Show, complete or roll back an upgrade'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a certificate -d 'Make a self-signed certificate'
 complete -c forkbeard -n '__fish_seen_subcommand_from explain' -a '(forkbeard explain)' -d directive

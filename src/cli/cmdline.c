@@ -310,7 +310,7 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
 
     *cmdline = (struct cmdline) { .help = false };
     opterr = 0;
-    while ((option = getopt_long(argc, argv, ":hvVtTqs:p:c:e:g:?", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, ":hvVtTqfs:p:c:e:g:?", options, NULL)) != -1) {
         switch (option) {
         case 'h':
             cmdline->help = true;
@@ -329,6 +329,9 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
             break;
         case 'q':
             cmdline->quiet = true;
+            break;
+        case 'f':
+            cmdline->options |= CMDLINE_FOLLOW;
             break;
         case 's':
             cmdline->signal = optarg;

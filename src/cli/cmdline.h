@@ -20,6 +20,7 @@ enum cmdline_option {
     CMDLINE_DAYS = 32,
     CMDLINE_OUT = 64,
     CMDLINE_CHECK = 128,
+    CMDLINE_FOLLOW = 256,
 };
 
 /* A command that is a word. Usage, help and errors derive from the rows. */

@@ -25,6 +25,7 @@ static const char *const options[][2] = {
     { "-q", "suppress non-error messages during configuration testing" },
     { "-s signal", "send a command to the master process: stop, quit, leave, resume,\n"
                    "reopen, reload or upgrade; except for stop, wait for the result" },
+    { "-f", "with events: go on with those that happen, until the daemon ends" },
     { "--json", "show the status as one line of JSON" },
     { "--timeout time", "wait no longer for the daemon's reply (default: 5s,\n"
                         "3m for resume, reload and upgrade)" },
@@ -64,6 +65,10 @@ const struct cmdline_word cmdline_words[] = {
         .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
         .help = "show the certificates in use, their ends, and files that were refused",
         .run = cli_certificates },
+    { .name = "events",
+        .options = CMDLINE_FOLLOW | CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
+        .help = "show the last 1000 events of the daemon: generations, workers, commands",
+        .run = cli_events },
     { .name = "upgrade",
         .argument = "status|forward|back",
         .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
@@ -85,6 +90,7 @@ static const struct {
     const char *name, *usage;
 } owned[] = {
     { CMDLINE_CHECK, "--check", " [--check]" },
+    { CMDLINE_FOLLOW, "-f", " [-f]" },
     { CMDLINE_JSON, "--json", " [--json]" },
     { CMDLINE_TIMEOUT, "--timeout", " [--timeout time]" },
     { CMDLINE_CONTROL, "--control", " [--control path | -c filename ...]" },

@@ -143,33 +143,42 @@ static int finish_command(const struct job *job, struct cli_exchange *exchange, 
     return status == EXIT_SUCCESS ? cli_print_outcome(job->cmdline, exchange, job->log) : status;
 }
 
-/* Sends a request to the process at a path, and prints the reply, behind an empty line unless it is
- * the first. Sets *status; false with errno after a failed connection. */
+/* Prints the reply, behind an empty line unless it is the first; returns the exit code. */
+static int print_reply(const struct job *job, const struct cli_exchange *exchange, bool first,
+    void (*show)(struct json_value reply, FILE *out))
+{
+    struct json_value reply = json_parse(exchange->text, exchange->line_n);
+    bool ok = json_is_true(json_member(reply, "ok"));
+
+    if (!first && (job->cmdline->options & CMDLINE_JSON) == 0)
+        putchar('\n');
+    if ((job->cmdline->options & CMDLINE_JSON) != 0)
+        cli_print_line(exchange);
+    else if (ok)
+        show(reply, stdout);
+    else
+        cli_print_error(reply, job->log);
+    return fflush(stdout) == 0 && ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Sends a request to the process at a path, and prints the reply, with -f until the process ends.
+ * Sets *status; false with errno after a failed connection. */
 static bool ask_process(const struct job *job, const char *path, const char *request, bool first,
     void (*show)(struct json_value reply, FILE *out), int *status)
 {
+    bool follows = (job->cmdline->options & CMDLINE_FOLLOW) != 0, more = true;
     struct cli_exchange exchange;
-    struct json_value reply;
 
     if (cli_connect(&exchange, path, cli_now_ms() + job->timeout_ms) == -1)
         return false;
     cli_send(&exchange, request);
     *status = wait_for_reply(job, &exchange, path);
-    if (*status == EXIT_SUCCESS) {
-        reply = json_parse(exchange.text, exchange.line_n);
-        if (!json_is_true(json_member(reply, "ok")))
-            *status = EXIT_FAILURE;
-        if (!first && (job->cmdline->options & CMDLINE_JSON) == 0)
-            putchar('\n');
-        if ((job->cmdline->options & CMDLINE_JSON) != 0)
-            cli_print_line(&exchange);
-        else if (*status == EXIT_SUCCESS)
-            show(reply, stdout);
-        else
-            cli_print_error(reply, job->log);
-        if (fflush(stdout) != 0)
-            *status = EXIT_FAILURE;
+    while (*status == EXIT_SUCCESS && more) {
+        *status = print_reply(job, &exchange, first, show);
+        more = follows && *status == EXIT_SUCCESS && cli_receive_next(&exchange) == 0;
     }
+    if (follows && *status == EXIT_SUCCESS)
+        log_write(job->log, LEVEL_NOTICE, 0, "the daemon's master process has ended");
     cli_disconnect(&exchange);
     return true;
 }
@@ -414,6 +423,21 @@ int cli_status(const struct cmdline *cmdline, struct log *log)
     return status;
 }
 
+/* Asks the process at the configuration's paths alone; returns the exit code. */
+static int ask_first(const struct cmdline *cmdline, struct log *log, const char *request,
+    void (*show)(struct json_value reply, FILE *out))
+{
+    int status = EXIT_FAILURE;
+    struct job job;
+
+    if (job_init(&job, cmdline, log) == -1)
+        return EXIT_FAILURE;
+    if (!ask_process(&job, job.core.control, request, true, show, &status))
+        status = report_connect(&job, job.core.control);
+    job_done(&job);
+    return status;
+}
+
 /* upstream */
 
 /* Writes the request; NULL without memory. */
@@ -437,9 +461,8 @@ static char *make_request(const struct cmdline *cmdline)
 
 int cli_upstream(const struct cmdline *cmdline, struct log *log)
 {
-    int status = EXIT_FAILURE;
-    struct job job;
     char *request;
+    int status;
 
     if (cmdline->more_n == 1) {
         log_write(log, LEVEL_EMERG, 0,
@@ -453,27 +476,23 @@ int cli_upstream(const struct cmdline *cmdline, struct log *log)
         log_write(log, LEVEL_EMERG, 0, "no memory for the request");
         return EXIT_FAILURE;
     }
-    if (job_init(&job, cmdline, log) == 0) {
-        if (!ask_process(&job, job.core.control, request, true, reply_text_upstreams, &status))
-            status = report_connect(&job, job.core.control);
-        job_done(&job);
-    }
+    status = ask_first(cmdline, log, request, reply_text_upstreams);
     free(request);
     return status;
 }
 
-/* certificates */
+/* certificates, events */
 
 int cli_certificates(const struct cmdline *cmdline, struct log *log)
 {
-    static const char request[] = "{\"command\":\"certificates\"}\n";
-    int status = EXIT_FAILURE;
-    struct job job;
+    return ask_first(cmdline, log, "{\"command\":\"certificates\"}\n", reply_text_certificates);
+}
 
-    if (job_init(&job, cmdline, log) == -1)
-        return EXIT_FAILURE;
-    if (!ask_process(&job, job.core.control, request, true, reply_text_certificates, &status))
-        status = report_connect(&job, job.core.control);
-    job_done(&job);
-    return status;
+int cli_events(const struct cmdline *cmdline, struct log *log)
+{
+    bool follows = (cmdline->options & CMDLINE_FOLLOW) != 0;
+
+    return ask_first(cmdline, log,
+        follows ? "{\"command\":\"events\",\"follow\":true}\n" : "{\"command\":\"events\"}\n",
+        reply_text_events);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control client: -s, `status` and `upstream`. Connects to the configuration's control
- * socket, sends a command, waits for the reply and prints it. Each call returns the exit code,
- * after a report of errors. Only the command, or its signal, is ever sent to the daemon. */
+/* The control client: -s, `status`, `upstream`, `certificates` and `events`. Connects to the
+ * configuration's control socket, sends a command, waits for the reply and prints it. Each call
+ * returns the exit code, after a report of errors. Only the command, or its signal, is ever sent to
+ * the daemon. */
 #pragma once
 
 #include "cli/cmdline.h"
@@ -25,3 +26,5 @@ int cli_status(const struct cmdline *cmdline, struct log *log);
 int cli_upstream(const struct cmdline *cmdline, struct log *log);
 /* Implements `forkbeard certificates`. */
 int cli_certificates(const struct cmdline *cmdline, struct log *log);
+/* Implements `forkbeard events`; with -f until the daemon ends. */
+int cli_events(const struct cmdline *cmdline, struct log *log);

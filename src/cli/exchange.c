@@ -16,6 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Time limit of a call that waits for the next line, which is repeated. */
+#define NEXT_MS (24 * 3600 * 1000)
+
 int64_t cli_now_ms(void)
 {
     struct timespec now;
@@ -106,6 +109,17 @@ int cli_receive(struct cli_exchange *exchange)
             return -1;
         exchange->n += n > 0 ? (size_t)n : 0;
     }
+}
+
+int cli_receive_next(struct cli_exchange *exchange)
+{
+    int received;
+
+    do {
+        exchange->deadline = cli_now_ms() + NEXT_MS;
+        received = cli_receive(exchange);
+    } while (received == -1 && errno == EAGAIN);
+    return received;
 }
 
 void cli_disconnect(struct cli_exchange *exchange)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A connection to a daemon's control socket: a request is a line of JSON, and so is a reply. Each
- * call ends at the connection's deadline. */
+ * call but cli_receive_next() ends at the connection's deadline. */
 #pragma once
 
 #include "base/json.h"
@@ -28,6 +28,8 @@ int cli_request(
     struct cli_exchange *exchange, const char *path, const char *command, int64_t deadline);
 /* Receives a line, valid until the next call; -1 with errno: 0: closed, EAGAIN: the deadline. */
 int cli_receive(struct cli_exchange *exchange);
+/* Receives a line without a deadline; -1 with errno at the end of the connection. */
+int cli_receive_next(struct cli_exchange *exchange);
 /* Closes the connection and frees the line; also after cli_connect() has failed. */
 void cli_disconnect(struct cli_exchange *exchange);
 /* Prints the line received last, if any. */

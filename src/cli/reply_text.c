@@ -333,3 +333,12 @@ void reply_text_certificates(struct json_value reply, FILE *out)
     if (json_integer(json_member(reply, "left_out"), 0) > 0)
         reply_write(out, reply, "\n{left_out} certificates more are not shown\n");
 }
+
+/* Events */
+
+void reply_text_events(struct json_value reply, FILE *out)
+{
+    if (json_integer(json_member(reply, "lost"), 0) > 0)
+        reply_write(out, reply, "{lost} events before these are not kept\n");
+    reply_write_each(out, json_member(reply, "events"), "{number:6}  {time}  {kind:-20}  {text}\n");
+}

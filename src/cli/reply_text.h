@@ -16,3 +16,5 @@ void reply_text_check(struct json_value status, FILE *out);
 void reply_text_upstreams(struct json_value reply, FILE *out);
 /* Writes the reply to "certificates". */
 void reply_text_certificates(struct json_value reply, FILE *out);
+/* Writes the reply to "events". */
+void reply_text_events(struct json_value reply, FILE *out);

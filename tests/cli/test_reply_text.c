@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replies as text: the table of listeners in the status, whose first column is as wide as the
- * longest address, states of workers, problems, servers, and certificates. */
+ * longest address, states of workers, problems, servers, certificates, and events. */
 #include "cli/reply_text.h"
 
 #include "support/test.h"
@@ -64,6 +64,20 @@ START_TEST(the_title_makes_the_width)
     ck_assert_str_eq(table, "LISTENER  SOCKETS  BACKLOG    QUEUE     DROPS\n"
                             "*:80            1      511        2         -\n");
     free(table);
+}
+END_TEST
+
+START_TEST(an_event_has_a_line)
+{
+    char *text = written(reply_text_events,
+        "{\"ok\":true,\"lost\":7,\"events\":[{\"number\":8,\"time\":\"2026-11-30T16:04:41.738Z\","
+        "\"kind\":\"master_start\",\"text\":\"master process 1\"},{\"number\":9}]}");
+
+    ck_assert_str_eq(text,
+        "7 events before these are not kept\n"
+        "     8  2026-11-30T16:04:41.738Z  master_start          master process 1\n"
+        "     9  -  -                     -\n");
+    free(text);
 }
 END_TEST
 
@@ -195,6 +209,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, servers_of_groups_have_times_and_troubles);
     tcase_add_loop_test(tcase, the_longest_address_makes_the_width, 0, 2);
     tcase_add_test(tcase, the_title_makes_the_width);
+    tcase_add_test(tcase, an_event_has_a_line);
     tcase_add_test(tcase, certificates_have_a_line_and_one_of_a_refusal);
 }
 

@@ -16,7 +16,7 @@
 #define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
 
 #define JSON_MISPLACED                                                                             \
-    "\"--json\" belongs to \"status\", \"upstream\", \"certificates\" and \"upgrade\""
+    "\"--json\" belongs to \"status\", \"upstream\", \"certificates\", \"events\" and \"upgrade\""
 
 /* Text expected on standard error, where nginx prints too; NULL: nothing at all. */
 static const struct {
@@ -66,8 +66,8 @@ static const struct {
     { { "-h" }, 0, "\n  status        : show problems, workers, connections and queues" },
     { { "--version=2" }, 1, "invalid option: \"--version=2\", see -h" },
     { { "--control", "x" }, 1,
-        "invalid option: \"--control\" belongs to -s, \"status\", \"upstream\", \"certificates\" "
-        "and \"upgrade\"" },
+        "invalid option: \"--control\" belongs to -s, \"status\", \"upstream\", \"certificates\", "
+        "\"events\" and \"upgrade\"" },
     { { "status", "--control=x", "-cforkbeard.conf" }, 1,
         "\"--control\" reads no configuration: leave out -c, -e, -g and -p" },
     { { "-sstop", "--control", "none.sock" }, 1,
@@ -93,6 +93,7 @@ static const struct {
     { { "status", "--out", "." }, 1, "invalid option: \"--out\" belongs to \"certificate\"" },
     { { "--self-signed" }, 1, "invalid option: \"--self-signed\" belongs to \"certificate\"" },
     { { "certificate", "--self-signed", "a..b" }, 1, "\"a..b\" has an empty label" },
+    { { "status", "-f" }, 1, "invalid option: \"-f\" belongs to \"events\"" },
     { { "--yaml" }, 1, "forkbeard: [emerg] invalid option: \"--yaml\", see -h" },
     { { "status", "-cforkbeard.conf" }, 1,
         "/forkbeard.sock\" failed (2: No such file or directory)" },
