@@ -28,6 +28,7 @@ const struct session_backends backends_ops = {
     .connect_failed = backend_connect_failed,
     .connect_expired = backend_connect_expired,
     .describe = tries_describe,
+    .first_byte = tries_server_first_byte,
     .last_end = tries_last_end,
     .clear_tries = tries_clear,
     .leave_trunk = trunk_leave,

@@ -297,6 +297,14 @@ void tries_first_byte(struct fb_conn *client)
         choice_first_byte(&tries->choice);
 }
 
+void tries_server_first_byte(struct fb_conn *server)
+{
+    const struct session_conn *parent = session_parent_of(server->session);
+
+    if (parent != NULL && !parent->is_outgoing)
+        tries_first_byte(parent->conn);
+}
+
 /* Returns how the end of the server's connection ends the session, if at all. */
 static enum session_end end_by_server(const struct choice *choice, const struct fb_conn *server)
 {

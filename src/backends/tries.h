@@ -43,6 +43,8 @@ fb_choice tries_choose(struct fb_conn *client, const struct fb_upstream *upstrea
 void tries_end_with_client(struct fb_conn *client);
 void tries_connected(struct fb_conn *client);
 void tries_first_byte(struct fb_conn *client);
+/* Notes the first byte of a client's connection to a server. */
+void tries_server_first_byte(struct fb_conn *server);
 void tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how);
 /* Adds the session's activity to a log line of a client, or of a connection to a server. */
 void tries_describe(const struct fb_conn *conn, struct log_line *line);

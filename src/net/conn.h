@@ -45,7 +45,8 @@ struct conn_ops {
     void (*failed)(struct fb_conn *conn, int error);
     /* Logs a failure of our connect(), or of binding the local address; NULL: an error line. */
     void (*connect_failed)(struct fb_conn *conn, int error, enum io_step step);
-    /* The first byte of the peer has come, in a pipe: calls what conn_pipe() was given. */
+    /* The first byte of the peer has come, in a pipe: calls what conn_pipe() was given, or (NULL)
+     * changes no connection. */
     void (*first_byte)(struct fb_conn *conn, conn_first_byte call);
     /* Fills in details of log lines; `client` has room for a second client. */
     void (*describe)(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);

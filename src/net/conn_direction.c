@@ -23,6 +23,19 @@ static inline bool takes_at_once(const struct fb_conn *to)
            writing->ready && !writing->armed && !to->source.layered;
 }
 
+/* Tells an owner without a callback of the first byte; false: there is more to do than to copy. */
+static NOINLINE bool note_first(struct fb_conn *conn)
+{
+    struct conn_pipe *pipe = conn_pipe_of(conn);
+
+    if (conn_pipe_index(conn) != 1 || !pipe->awaits_first || pipe->first_byte != NULL)
+        return false;
+    pipe->awaits_first = false;
+    conn->pipe->from.look_at = CONN_PIPE_COPIED_MOST;
+    conn->pipe->ops->first_byte(conn, NULL);
+    return conn->received < CONN_PIPE_COPIED_MOST;
+}
+
 size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
 {
     const struct conn_direction *direction = &conn->pipe->from;
@@ -31,7 +44,8 @@ size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
     struct io_result result;
 
     assert(in.n > 0 && net->borrower == NULL);
-    if (unlikely(to == NULL || conn->received >= direction->look_at || direction->buffered > 0) ||
+    if (unlikely(to == NULL || direction->buffered > 0 ||
+                 (conn->received >= direction->look_at && !note_first(conn))) ||
         unlikely(!takes_at_once(to)) || unlikely(conn->source.held)) /* output to be flushed */
         return 0;
     conn_note_moved(conn);

@@ -53,13 +53,14 @@ struct conn_limits {
 
 struct conn_pipe {
     unsigned kind;
-    bool ends_together; /* after the FIN of either peer, when the bytes before it are delivered */
-    int8_t timed;       /* index of the end with the timeout as deadline; CONN_PIPE_UNTIMED */
-    bool b_break_ends;  /* a break of the second end ends the first as the end of a half does */
-    uint8_t reset;      /* enum conn_pipe_reset */
+    bool ends_together : 1; /* after the FIN of either peer, when the bytes before are delivered */
+    bool b_break_ends : 1;  /* a break of the second end ends the first as the end of a half does */
+    bool awaits_first : 1;  /* the first byte of the second end's peer, of which its owner hears */
+    int8_t timed;           /* index of the end with the timeout as deadline; CONN_PIPE_UNTIMED */
+    uint8_t reset;          /* enum conn_pipe_reset */
     struct conn_pipe_end ends[2];
     struct conn_limits *limits; /* or NULL */
-    conn_first_byte first_byte; /* to be called; or NULL */
+    conn_first_byte first_byte; /* to be called by the owner; or NULL */
     uint64_t timeout;           /* ms without a byte moved; 0: none */
     union {
         uint64_t connect_by; /* ms: by when `timed` has to be connected; UINT64_MAX: at any time */

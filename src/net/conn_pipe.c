@@ -130,15 +130,15 @@ static void try_to_splice(struct fb_conn *conn, struct fb_conn *to)
 static COLD void look_at_direction(struct fb_conn *conn, struct fb_conn *to)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
-    conn_first_byte call = conn_pipe_index(conn) == 1 ? pipe->first_byte : NULL;
+    bool is_first = conn_pipe_index(conn) == 1 && pipe->awaits_first;
 
-    if (call != NULL)
+    if (is_first)
         conn->pipe->from.look_at = CONN_PIPE_COPIED_MOST; /* no byte came before the pipe */
     try_to_splice(conn, to);
-    if (call == NULL)
+    if (!is_first)
         return;
-    pipe->first_byte = NULL;
-    conn->pipe->ops->first_byte(conn, call);
+    pipe->awaits_first = false;
+    conn->pipe->ops->first_byte(conn, pipe->first_byte);
 }
 
 static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
@@ -429,11 +429,10 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_optio
     pipe->timed = CONN_PIPE_UNTIMED;
     join_end(pipe, 0, a, options->most);
     join_end(pipe, 1, b, options->most);
-    pipe->first_byte = b->received == 0 ? options->first_byte : NULL;
-    if (pipe->first_byte != NULL) {
-        assert(pipe->ends[1].ops->first_byte != NULL);
+    pipe->first_byte = options->first_byte;
+    pipe->awaits_first = b->received == 0 && pipe->ends[1].ops->first_byte != NULL;
+    if (pipe->awaits_first)
         pipe->ends[1].from.look_at = 1;
-    }
     begin_time(pipe, a, b);
     begin_end(a, b);
     begin_end(b, a);

@@ -10,7 +10,7 @@ struct conn_pipe_options {
     size_t most;                /* bytes received at once, while copying; 0: any */
     bool ends_together;         /* a FIN of one peer ends both connections */
     bool b_break_ends;          /* a break of b ends `a` like a FIN */
-    conn_first_byte first_byte; /* called when b's peer has sent the first byte; or NULL */
+    conn_first_byte first_byte; /* called for the first byte of b's peer; or NULL */
 };
 
 /* Pipes two connections, until both have ended; -1 without memory. The owners hear of `closed`, and

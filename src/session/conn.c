@@ -109,6 +109,10 @@ void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reas
 
 void session_call_first_byte(struct fb_conn *conn, conn_first_byte call)
 {
+    if (conn->outgoing)
+        stream_of(conn)->backends->first_byte(conn);
+    if (call == NULL)
+        return;
     session_callback_begin(conn, CALLBACK_FIRST_BYTE);
     call(conn, conn->state);
     session_callback_end(conn);

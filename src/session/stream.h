@@ -66,6 +66,8 @@ struct session_backends {
     void (*connect_expired)(struct fb_conn *conn);
     /* Adds the activity of the connection's session to a log line. */
     void (*describe)(const struct fb_conn *conn, struct log_line *line);
+    /* Notes the first byte of a connection in a pipe. */
+    void (*first_byte)(struct fb_conn *conn);
     /* Returns how the last try has ended the session: enum session_end. */
     unsigned (*last_end)(const struct session_tries *tries);
     /* Frees the tries of a client, and ends a running try. */

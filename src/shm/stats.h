@@ -124,7 +124,7 @@ static inline void stats_add_end(_Atomic uint64_t *number)
 
 static inline void stats_add_time(struct stats_times *times, uint64_t ms)
 {
-    unsigned bucket = ms == 0 ? 0 : 64 - (unsigned)__builtin_clzll(ms);
+    unsigned bucket = 63 - (unsigned)__builtin_clzll(ms << 1 | 1);
 
     stats_add(&times->ms, ms);
     stats_add(&times->n[bucket < STATS_BUCKETS ? bucket : STATS_BUCKETS - 1], 1);

@@ -358,25 +358,25 @@ static COLD void mark_failed(struct choice *choice, struct peer *peer)
         choice, LEVEL_WARN, peer->target.text, "upstream server temporarily disabled");
 }
 
-/* Adds to an average, except for a single address. */
-static void add_to_average(const struct choice *choice, enum upstream_time time, uint64_t ms)
+static NOINLINE void add_to_average(
+    const struct choice *choice, enum upstream_time time, uint64_t ms)
 {
     _Atomic uint32_t *average = &choice->peer->state->times[time];
     uint32_t most = UINT32_MAX / PEER_TIME_UNIT, before = PEER_LOAD(*average);
     uint64_t sample = (ms < most ? ms : most) * PEER_TIME_UNIT, after = sample;
 
-    if (choice->upstream->is_single)
-        return;
     if (before != 0)
         after = ((uint64_t)before * (TIME_PARTS - 1) + sample) / TIME_PARTS;
     PEER_STORE(*average, after != 0 ? (uint32_t)after : 1);
 }
 
-static void note_time(const struct choice *choice, enum upstream_time time, uint64_t ms)
+/* Adds to the statistics, and to the average but for a single address. */
+static inline void note_time(const struct choice *choice, enum upstream_time time, uint64_t ms)
 {
     struct stats_tries *stats = stats_of_try(choice);
 
-    add_to_average(choice, time, ms);
+    if (!choice->upstream->is_single)
+        add_to_average(choice, time, ms);
     if (likely(stats != NULL))
         stats_add_time(&stats->times[time], ms);
 }
@@ -413,6 +413,8 @@ static void note_slowness(struct choice *choice, uint32_t ms)
 void choice_first_byte(struct choice *choice)
 {
     CHECK_KIND(choice->peer, PEER_KIND);
+    if (choice->first_byte_ms != CHOICE_NO_TIME)
+        return;
     choice->first_byte_ms = time_so_far(choice);
     note_time(choice, UPSTREAM_TIME_FIRST_BYTE, choice->first_byte_ms);
     note_slowness(choice, choice->first_byte_ms);
@@ -455,7 +457,8 @@ static void end_counted(struct choice *choice, fb_try_end how)
         choice->left++;
     } else if (how != FB_TRY_SKIPPED) {
         atomic_fetch_add_explicit(&peer->state->sessions, 1, memory_order_relaxed);
-        if (how == FB_TRY_SERVED && choice->connected_ms != CHOICE_NO_TIME)
+        if (how == FB_TRY_SERVED && choice->connected_ms != CHOICE_NO_TIME &&
+            !choice->upstream->is_single)
             add_to_average(choice, UPSTREAM_TIME_LAST_BYTE, choice_now(choice) - choice->began_ms);
         if (!peers->is_single && how == FB_TRY_FAILED)
             mark_failed(choice, peer);

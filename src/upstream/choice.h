@@ -54,7 +54,7 @@ struct choice_more *choice_make_more(struct choice *choice);
 fb_choice choice_next(struct choice *choice);
 /* Logs that no server is left. */
 void choice_report_none(struct choice *choice);
-/* Note times of the try, in ms since the choice. */
+/* Note times of the try, in ms since the choice; of the first byte once. */
 void choice_connected(struct choice *choice);
 void choice_first_byte(struct choice *choice);
 /* Adds the try, of a group of the worker, to the watched tries (drop_look()). */

@@ -391,15 +391,16 @@ static void note_first(struct fb_conn *b, void *state)
     ck_assert_uint_gt(b->received, 0);
 }
 
-START_TEST(the_first_byte_is_told_once)
+/* The owner is told, with a function to call or without. */
+static void check_first_byte(int i, void (*call)(struct fb_conn *b, void *state))
 {
-    struct two two = open_two(_i);
+    struct two two = open_two(i);
 
-    PIPE_BOTH(&two, .first_byte = note_first);
+    PIPE_BOTH(&two, .first_byte = call);
     sim_says(two.a->socket, "question");
     fixture_run(two.fixture);
     ck_assert_uint_eq(two.b->first_bytes, 0);
-    for (int i = 0; i < 3; i++) {
+    for (int n = 0; n < 3; n++) {
         sim_says(two.b->socket, "answer");
         fixture_run(two.fixture);
         ck_assert_uint_eq(two.b->first_bytes, 1);
@@ -407,6 +408,12 @@ START_TEST(the_first_byte_is_told_once)
     ck_assert_uint_eq(two.a->first_bytes, 0);
     ck_assert_str_eq(owner_sent(two.a), "answeransweranswer");
     end_two(&two);
+}
+
+START_TEST(the_first_byte_is_told_once)
+{
+    check_first_byte(_i, note_first);
+    check_first_byte(_i, NULL);
 }
 END_TEST
 

@@ -128,9 +128,12 @@ static void owner_connect_again(struct fb_conn *conn)
 
 static void owner_first_byte(struct fb_conn *conn, conn_first_byte call)
 {
-    struct owner *owner = enter_callback(conn);
+    struct owner *owner = conn->owner;
 
     owner->first_bytes++;
+    if (call == NULL)
+        return;
+    enter_callback(conn);
     call(conn, owner);
     leave_callback(owner);
 }

@@ -42,7 +42,7 @@ typedef struct fb_try {
     const fb_target *target;   /* to connect to; lasts until end() */
     const char *server;        /* the server's name in its group, or the text of the address */
     uint32_t left;             /* servers for further choose() calls; may fill meanwhile */
-    uint32_t wants_first_byte; /* 1: first_byte() is to be called, as always now */
+    uint32_t wants_first_byte; /* 1: first_byte() is to be called, but for fb_pipe() */
     const char *host;          /* the group's name, or the text of a single address, for tls_name of
                          fb_connect_with() */
 } fb_try;
@@ -94,7 +94,8 @@ typedef struct fb_upstreams {
 
     /* Note that the server has been connected, and that its first byte has come, for
      * $upstream_connect_time and $upstream_first_byte_time, for statistics, and for balancers by
-     * time. The times begin with the choice, in ms. Without a try, nothing happens. */
+     * time. The times begin with the choice, in ms. fb_pipe() notes the first byte of a connection
+     * that the client owns; only the first call counts. Without a try, nothing happens. */
     void (*connected)(fb_conn *client);
     void (*first_byte)(fb_conn *client);
 

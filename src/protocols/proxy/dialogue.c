@@ -186,10 +186,7 @@ static size_t dialogue_server_data(fb_conn *server, void *state, fb_bytes in)
     fb_bytes rest = in, line;
     int status = 0;
 
-    if (dialogue->options.first_byte != NULL) {
-        own->upstreams->first_byte(dialogue->client);
-        dialogue->options.first_byte = NULL;
-    }
+    own->upstreams->first_byte(dialogue->client);
     if (dialogue->dialect->speaks_first) /* before the client: for the pipe */
         return 0;
     while (status != -1 && fb_frame_until(server, &rest, "\n", 1, &limit, &line)) {

@@ -57,13 +57,6 @@ static bool may_try_again(const fb_conn *client, const struct proxy *proxy)
 
 /* ---- The connection to a server ---- */
 
-static void server_first_byte(fb_conn *server, void *state)
-{
-    const struct proxy_worker *own = fb_worker_state(server);
-
-    own->upstreams->first_byte(state);
-}
-
 static void write_header(fb_conn *client, fb_conn *server, enum proxy_header header)
 {
     uint8_t room[PROXY_HEADER_MOST];
@@ -85,7 +78,6 @@ static int server_opened(fb_conn *server, void *state)
         .flags = (conf->half_close ? 0 : FB_PIPE_ENDS_TOGETHER) |
                  (conf->reset ? 0 : FB_PIPE_B_BREAK_ENDS),
         .buffer = (size_t)conf->buffer_size,
-        .first_byte = server_first_byte,
     };
 
     assert(!proxy->connected);
