@@ -67,6 +67,8 @@ static void format_member(struct json_value member, const char *kind, char text[
         format_date(n, text);
     else if (strcmp(kind, "below") == 0)
         format_below(n, text);
+    else if (strcmp(kind, "size") == 0)
+        snprintf(text, REPLY_TEXT_MAX, "%.1fM", (double)n / (1 << 20));
     else if (strcmp(kind, "within") == 0)
         format_below(n * 1000, text);
     else

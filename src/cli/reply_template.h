@@ -15,7 +15,8 @@ void reply_format_age(int64_t ms, char text[REPLY_TEXT_MAX]);
 /* Writes the template, in which "{MEMBER}" stands for a string or a number of the object,
  * "{MEMBER:8}" and "{MEMBER:-8}" for a right- or left-aligned column, "{MEMBER|age}" for
  * milliseconds in their two largest units, "{MEMBER|below}" and "{MEMBER|within}" for microseconds
- * and milliseconds as a bound, and "{MEMBER|date}" for seconds since the epoch. */
+ * and milliseconds as a bound, "{MEMBER|size}" for bytes, and "{MEMBER|date}" for seconds since the
+ * epoch. */
 void reply_write(FILE *out, struct json_value object, const char *template);
 /* Writes the template for all objects of an array. */
 void reply_write_each(FILE *out, struct json_value array, const char *template);

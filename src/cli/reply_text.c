@@ -103,16 +103,18 @@ static void show_worker(struct json_value generation, struct json_value worker, 
     fprintf(out, "%-16s  ", state);
     reply_write(out, worker, "{connections:11}  ");
     fprintf(out, "%13s", capacity);
-    reply_write(out, worker, "  {requests:12}  {uptime_ms|age:8}  {restarts:8}\n");
+    reply_write(out, worker,
+        "  {requests:12}  {uptime_ms|age:8}  {restarts:8}  {cpu_ms|age:8}  {memory|size:8}"
+        "  {descriptors:11}/{descriptors_max}\n");
 }
 
 static void show_generations(struct json_value generations, FILE *out)
 {
     struct json_value generation = { NULL, 0 }, worker = { NULL, 0 }, keeper = { NULL, 0 };
 
-    fprintf(out, "\n%10s  %-8s  %8s  %4s  %-16s  %11s  %13s  %12s  %8s  %8s\n", "GENERATION",
-        "STATE", "WORKER", "SLOT", "STATE", "CONNECTIONS", "CAPACITY", "REQUESTS", "UP",
-        "RESTARTS");
+    fprintf(out, "\n%10s  %-8s  %8s  %4s  %-16s  %11s  %13s  %12s  %8s  %8s  %8s  %8s  %11s\n",
+        "GENERATION", "STATE", "WORKER", "SLOT", "STATE", "CONNECTIONS", "CAPACITY", "REQUESTS",
+        "UP", "RESTARTS", "CPU", "MEMORY", "DESCRIPTORS");
     while ((generation = json_next(generations, generation)).text != NULL) {
         while ((worker = json_next(json_member(generation, "workers"), worker)).text != NULL)
             show_worker(generation, worker, out);

@@ -86,6 +86,22 @@ static void write_counter(
         json, key, (int64_t)atomic_load_explicit(&slot->counters.n[counter], memory_order_relaxed));
 }
 
+/* Writes what the process uses; a number that the system does not tell is left out. */
+static void write_usage(pid_t pid, struct json *json)
+{
+    struct proc_usage usage;
+
+    process_ops->proc_usage(pid, &usage);
+    if (usage.cpu_ms >= 0)
+        json_number(json, "cpu_ms", usage.cpu_ms);
+    if (usage.memory >= 0)
+        json_number(json, "memory", usage.memory);
+    if (usage.descriptors >= 0)
+        json_number(json, "descriptors", usage.descriptors);
+    if (usage.descriptors_max >= 0)
+        json_number(json, "descriptors_max", usage.descriptors_max);
+}
+
 /* Writes the members of a worker, or of a helper, and closes the object. */
 static void write_worker(
     const struct control *control, const struct pool_worker *worker, struct json *json)
@@ -115,8 +131,10 @@ static void write_worker(
         write_counter(json, "worker_connections_used", slot, COUNTER_SLOTS);
         write_counter(json, "requests", slot, COUNTER_REQUESTS);
     }
-    if (worker->pid != 0)
+    if (worker->pid != 0) {
         json_number(json, "uptime_ms", (int64_t)(pool->clock->mono_ms - worker->started_ms));
+        write_usage(worker->pid, json);
+    }
     if (slot != NULL)
         write_loop(worker->generation->cycle, &slot->heartbeat, json);
     json_close(json);

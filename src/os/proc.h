@@ -15,10 +15,20 @@ struct proc_stat {
     uint64_t started; /* in the kernel's ticks since boot */
 };
 
+/* What a process uses; a number that the system does not tell is -1. */
+struct proc_usage {
+    int64_t cpu_ms;          /* of processors, by the process and by the kernel for it */
+    int64_t memory;          /* resident bytes */
+    int64_t descriptors;     /* open, counted by Linux since 6.2 */
+    int64_t descriptors_max; /* the soft RLIMIT_NOFILE */
+};
+
 /* Reads all members; false with errno where the pid is unused; ENOSYS: the system never tells. */
 bool os_proc_read(pid_t pid, struct proc_stat *stat);
 /* Whether a signal or, where the system tells, a debugger has stopped this child. */
 bool os_proc_is_stopped(pid_t child);
+/* Reads what a process uses, in a few system calls whatever the number of its descriptors. */
+void os_proc_usage(pid_t pid, struct proc_usage *usage);
 /* Whether the pid runs, and is no zombie, where the system tells. */
 bool os_proc_runs(pid_t pid);
 /* Reads the name of the process's program, "?" where there is none. */

@@ -179,6 +179,7 @@ const struct process_ops process_ops_system = {
     .handle_wait = os_handle_wait,
     .proc_read = os_proc_read,
     .proc_is_stopped = os_proc_is_stopped,
+    .proc_usage = os_proc_usage,
     .proc_runs = os_proc_runs,
     .reset_handlers = reset_handlers,
     .install_handlers = install_handlers,

@@ -59,6 +59,7 @@ struct process_ops {
     /* States of processes (os/proc.h). */
     bool (*proc_read)(pid_t pid, struct proc_stat *stat);
     bool (*proc_is_stopped)(pid_t child);
+    void (*proc_usage)(pid_t pid, struct proc_usage *usage);
     bool (*proc_runs)(pid_t pid);
     /* Signals (process/signals.h). A simulation calls signals_deliver() in place of handlers. */
     void (*reset_handlers)(void);

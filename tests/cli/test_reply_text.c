@@ -155,6 +155,20 @@ START_TEST(states_of_workers_have_their_times)
 }
 END_TEST
 
+START_TEST(what_workers_use_is_shown)
+{
+    char *text = written(reply_text_status,
+        "{\"generations\":[{\"workers\":[{\"restarts\":1,\"cpu_ms\":65000,\"memory\":3355443,"
+        "\"descriptors\":12,\"descriptors_max\":1024}],\"resolver\":{\"restarts\":0,"
+        "\"descriptors_max\":512}}]}");
+
+    ck_assert_ptr_nonnull(strstr(text, "  RESTARTS       CPU    MEMORY  DESCRIPTORS\n"));
+    ck_assert_ptr_nonnull(strstr(text, "         1     1m 5s      3.2M           12/1024\n"));
+    ck_assert_ptr_nonnull(strstr(text, "         0         -         -            -/512\n"));
+    free(text);
+}
+END_TEST
+
 START_TEST(servers_have_a_line_and_one_of_their_ends)
 {
     char *text = written(reply_text_status,
@@ -205,6 +219,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, problems_come_first_and_alone, 0, 3);
     tcase_add_test(tcase, problems_that_are_left_out_are_counted);
     tcase_add_test(tcase, states_of_workers_have_their_times);
+    tcase_add_test(tcase, what_workers_use_is_shown);
     tcase_add_test(tcase, servers_have_a_line_and_one_of_their_ends);
     tcase_add_test(tcase, servers_of_groups_have_times_and_troubles);
     tcase_add_loop_test(tcase, the_longest_address_makes_the_width, 0, 2);

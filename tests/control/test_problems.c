@@ -2,6 +2,7 @@
 /* The problems in a status, and the states of workers: each is made, told of, and gone again. */
 #include "control/host.h"
 #include "pool/worker.h"
+#include "process/process_ops.h"
 #include "support/test.h"
 #include "support/wait.h"
 
@@ -164,6 +165,33 @@ START_TEST(ended_workers_are_told_of)
 }
 END_TEST
 
+static struct proc_usage used; /* by every worker */
+
+static void use(pid_t pid, struct proc_usage *usage)
+{
+    ck_assert_int_eq(pid, getpid());
+    *usage = used;
+}
+
+START_TEST(what_workers_use_is_told_as_far_as_it_is_known)
+{
+    struct process_ops told = process_ops_system;
+    struct host host;
+
+    set_up_workers(&host);
+    told.proc_usage = use;
+    process_ops = &told;
+    used = (struct proc_usage) { 1500, 4096, 9, 10 };
+    expect(&host, "\"cpu_ms\":1500,\"memory\":4096,\"descriptors\":9,\"descriptors_max\":10,");
+    used = (struct proc_usage) { -1, -1, -1, 10 };
+    expect(&host, ",\"uptime_ms\":10000,\"descriptors_max\":10,\"stalls\":");
+    used = (struct proc_usage) { -1, -1, -1, -1 };
+    expect(&host, ",\"uptime_ms\":10000,\"stalls\":");
+    process_ops = &process_ops_system;
+    tear_down(&host);
+}
+END_TEST
+
 START_TEST(the_time_of_a_drain_is_told)
 {
     struct host host;
@@ -260,6 +288,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_stuck_worker_is_told_of);
     tcase_add_test(tcase, a_stopped_worker_is_told_of);
     tcase_add_test(tcase, ended_workers_are_told_of);
+    tcase_add_test(tcase, what_workers_use_is_told_as_far_as_it_is_known);
     tcase_add_test(tcase, the_time_of_a_drain_is_told);
     tcase_add_test(tcase, a_full_queue_is_told_of);
     tcase_add_test(tcase, a_group_without_servers_is_told_of);

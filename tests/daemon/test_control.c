@@ -40,6 +40,9 @@ static void check_worker(const struct daemon *daemon, struct json_value worker, 
     ck_assert_int_ge(control_number(worker, "uptime_ms"), 0);
     ck_assert_int_eq(control_number(worker, "restarts"), 0);
     ck_assert_int_eq(control_number(worker, "worker_connections_used"), 0);
+    ck_assert_int_ge(control_number(worker, "cpu_ms"), 0);
+    ck_assert_int_gt(control_number(worker, "memory"), 65536);
+    ck_assert_int_gt(control_number(worker, "descriptors_max"), 3);
 }
 
 START_TEST(status_while_idle)

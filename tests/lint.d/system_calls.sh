@@ -57,7 +57,7 @@ check_system_calls() {
                 continue
             if (word[i] in asks)
                 breach(i, "and not what process_ops has for it")
-            else if (word[i] ~ /^((os_)?wakeup_[a-z]+|os_handle_[a-z_]+|os_proc_(read|is_stopped|runs)|title_set|clock_read)$/)
+            else if (word[i] ~ /^((os_)?wakeup_[a-z]+|os_handle_[a-z_]+|os_proc_(read|is_stopped|usage|runs)|title_set|clock_read)$/)
                 breach(i, "and not through process_ops")
             else if (word[i] in uses && path[i] ~ /^src\/(master|pool|upgrade)\//)
                 breach(i, "which a function of a lower floor should do")

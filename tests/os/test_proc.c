@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* States of a child, as in the kernel. */
+/* States of a child, as in the kernel, and what a process uses. */
 #include "os/proc.h"
 
 #include "support/test.h"
 #include "support/wait.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static pid_t fork_child(void)
@@ -50,10 +52,70 @@ START_TEST(test_exited_child)
 }
 END_TEST
 
+/* Numbers that the system tells are right, and all are known of this process or none. */
+START_TEST(test_usage)
+{
+    struct proc_usage before, usage;
+    struct rlimit limit;
+    int fds[2];
+
+    os_proc_usage(getpid(), &before);
+    ck_assert_int_eq(pipe(fds), 0);
+    os_proc_usage(getpid(), &usage);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (usage.descriptors_max != -1)
+        ck_assert_uint_eq((uint64_t)usage.descriptors_max, limit.rlim_cur);
+    if (usage.descriptors != -1)
+        ck_assert_int_eq(usage.descriptors, before.descriptors + 2);
+    ck_assert_int_eq(usage.memory != -1, usage.descriptors_max != -1);
+    ck_assert_int_eq(usage.cpu_ms != -1, usage.descriptors_max != -1);
+    if (usage.memory != -1)
+        ck_assert(usage.memory > 65536 && usage.memory < INT64_C(1) << 40);
+    close(fds[0]);
+    close(fds[1]);
+}
+END_TEST
+
+static int64_t used_ms(void)
+{
+    struct proc_usage usage;
+
+    os_proc_usage(getpid(), &usage);
+    return usage.cpu_ms;
+}
+
+START_TEST(test_usage_of_processors)
+{
+    int64_t before = used_ms();
+
+    while (before != -1 && used_ms() < before + 30)
+        ;
+    ck_assert_int_le(before, (int64_t)clock() * 1000 / CLOCKS_PER_SEC + 20);
+}
+END_TEST
+
+START_TEST(test_usage_of_an_ended_child)
+{
+    pid_t child = fork_child();
+    struct proc_usage usage;
+
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    os_proc_usage(child, &usage);
+    ck_assert_int_eq(usage.cpu_ms, -1);
+    ck_assert_int_eq(usage.memory, -1);
+    ck_assert_int_eq(usage.descriptors, -1);
+    ck_assert_int_eq(usage.descriptors_max, -1);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, test_stopped_child);
     tcase_add_test(tcase, test_exited_child);
+    tcase_add_test(tcase, test_usage);
+    tcase_add_test(tcase, test_usage_of_processors);
+    tcase_add_test(tcase, test_usage_of_an_ended_child);
 }
 
 TEST_MAIN("proc", add_tests)

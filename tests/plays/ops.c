@@ -259,6 +259,12 @@ static bool is_stopped(pid_t child)
     return read_stat(child, &stat) && stat.state == 'T';
 }
 
+static void read_usage(pid_t pid, struct proc_usage *usage)
+{
+    (void)pid;
+    *usage = (struct proc_usage) { -1, -1, -1, -1 };
+}
+
 static bool runs(pid_t pid)
 {
     struct proc_stat stat;
@@ -392,6 +398,7 @@ const struct process_ops play_ops = {
     .handle_wait = handle_wait,
     .proc_read = read_stat,
     .proc_is_stopped = is_stopped,
+    .proc_usage = read_usage,
     .proc_runs = runs,
     .reset_handlers = reset_handlers,
     .install_handlers = install_handlers,

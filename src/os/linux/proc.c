@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NAME_SIZE 32
+#define STAT_SIZE 512      /* of /proc/PID/stat */
 #define LISTED_AT_ONCE 256 /* descriptors */
 
 bool os_proc_read_line(const char *path, char *line, size_t n)
@@ -37,18 +39,24 @@ static int parse_entry(const struct dirent *entry)
     return end != entry->d_name && *end == '\0' && n >= 0 && n <= INT_MAX ? (int)n : -1;
 }
 
-/* The second field of /proc/PID/stat, the name of the process, may hold any character. */
-bool os_proc_read(pid_t pid, struct proc_stat *stat)
+/* Reads /proc/PID/stat; returns what follows the second field, the name of the process, which may
+ * hold any character; NULL with errno. */
+static const char *read_stat(pid_t pid, char text[STAT_SIZE])
 {
-    char path[32], text[512], *end;
-    uint64_t started;
-    int parent;
+    char path[32];
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     errno = ENOENT;
-    if (!os_proc_read_line(path, text, sizeof(text)))
-        return false;
-    end = strrchr(text, ')');
+    return os_proc_read_line(path, text, STAT_SIZE) ? strrchr(text, ')') : NULL;
+}
+
+bool os_proc_read(pid_t pid, struct proc_stat *stat)
+{
+    char text[STAT_SIZE];
+    const char *end = read_stat(pid, text);
+    uint64_t started;
+    int parent;
+
     if (end == NULL || sscanf(end,
                            ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
                            "%*d %*d %" SCNu64,
@@ -64,6 +72,44 @@ bool os_proc_is_stopped(pid_t child)
     struct proc_stat stat;
 
     return os_proc_read(child, &stat) && (stat.state == 'T' || stat.state == 't');
+}
+
+/* Returns the soft limit of open descriptors, or -1. Unlike prlimit(), /proc tells the limit of a
+ * process of another user too. */
+static int64_t read_descriptors_max(pid_t pid)
+{
+    char path[32], line[128];
+    int64_t limit = -1;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/limits", (int)pid);
+    file = fopen(path, "re");
+    while (file != NULL && limit == -1 && fgets(line, sizeof(line), file) != NULL)
+        sscanf(line, "Max open files %" SCNd64, &limit);
+    if (file != NULL)
+        fclose(file);
+    return limit;
+}
+
+void os_proc_usage(pid_t pid, struct proc_usage *usage)
+{
+    char text[STAT_SIZE], path[32];
+    const char *end = read_stat(pid, text);
+    uint64_t user, system, pages;
+    struct stat st;
+
+    *usage = (struct proc_usage) { -1, -1, -1, read_descriptors_max(pid) };
+    if (end != NULL && sscanf(end,
+                           ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+                           " %*d %*d %*d %*d %*d %*d %*u %*u %" SCNu64,
+                           &user, &system, &pages) == 3) {
+        usage->cpu_ms = (int64_t)((user + system) * 1000 / (uint64_t)sysconf(_SC_CLK_TCK));
+        usage->memory = (int64_t)(pages * (uint64_t)sysconf(_SC_PAGESIZE));
+    }
+    /* the size of this folder is 0 where the kernel does not count */
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    if (stat(path, &st) == 0 && st.st_size > 0)
+        usage->descriptors = st.st_size;
 }
 
 bool os_proc_runs(pid_t pid)

@@ -29,6 +29,11 @@ bool os_proc_read(pid_t pid, struct proc_stat *stat)
     return false;
 }
 
+void os_proc_usage(pid_t pid, struct proc_usage *usage)
+{
+    *usage = (struct proc_usage) { -1, -1, -1, -1 };
+}
+
 /* The report stays for the next call. */
 bool os_proc_is_stopped(pid_t child)
 {
