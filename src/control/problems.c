@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds problems of workers, of listeners and of groups of servers. */
+/* Finds problems of workers, of listeners, of certificates and of groups of servers. */
 #include "control/problems.h"
 
 #include "control/upstream.h"
 #include "control/worker_state.h"
 #include "os/sockets.h"
 #include "pool/worker.h"
+#include "process/process_ops.h"
+#include "tls/engine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+#define DAY 86400
 
 /* Formats what stops a stuck worker. */
 static void format_watchdog(const struct pool_worker *worker, char text[128])
@@ -63,6 +67,20 @@ static void add_worker(
     }
 }
 
+/* Warns of descriptors that run out: without any a worker accepts no clients. */
+static void add_descriptors(const struct pool_worker *worker, struct problems *problems)
+{
+    struct proc_usage usage;
+
+    if (worker->pid == 0)
+        return;
+    process_ops->proc_usage(worker->pid, &usage);
+    if (usage.descriptors_max > 0 && usage.descriptors * 10 > usage.descriptors_max * 9)
+        problem_add(problems, PROBLEM_WARNING, "raise worker_rlimit_nofile",
+            "%s %d uses %" PRId64 " of %" PRId64 " descriptors", pool_worker_title(worker),
+            (int)worker->pid, usage.descriptors, usage.descriptors_max);
+}
+
 static void add_workers(const struct control *control, struct problems *problems)
 {
     const struct generation *serving = control->pool->serving;
@@ -72,8 +90,37 @@ static void add_workers(const struct control *control, struct problems *problems
         problem_add(problems, PROBLEM_CRITICAL,
             "the error log says why; mend the configuration or the module, and reload",
             "all workers of generation %u crash, and no client is served", serving->number);
-    POOL_FOREACH_WORKER (worker, control->pool)
+    POOL_FOREACH_WORKER (worker, control->pool) {
         add_worker(control, worker, problems);
+        add_descriptors(worker, problems);
+    }
+}
+
+/* Tells of the certificate that ends first, if soon, as the first keeper knows it. */
+static void add_certificate(const struct control *control, struct problems *problems)
+{
+    static const char advice[] = "renew the certificate: see forkbeard certificates";
+    const struct generation *serving = control->pool->serving;
+    const struct tls_profiles *profiles = &serving->cycle->tls;
+    const struct pool_worker *keeper = &serving->workers[serving->serve_n];
+    const struct slot_expiry *expiry;
+    int64_t end, left;
+    uint32_t file;
+
+    if (serving->keeper_n == 0 || keeper->pid == 0)
+        return;
+    expiry = &shared_slot(control->pool->shared, keeper->slot)->expiry;
+    end = atomic_load_explicit(&expiry->end, memory_order_relaxed);
+    file = atomic_load_explicit(&expiry->file, memory_order_relaxed);
+    left = end - control->pool->clock->wall_ms / 1000;
+    if (end <= 0 || file >= profiles->file_n || left > TLS_EXPIRY_DAYS * DAY)
+        return;
+    if (left <= 0)
+        problem_add(problems, PROBLEM_CRITICAL, advice, "certificate %s has expired %.1f days ago",
+            profiles->files[file].path, (double)-left / DAY);
+    else
+        problem_add(problems, PROBLEM_WARNING, advice, "certificate %s expires in %.1f days",
+            profiles->files[file].path, (double)left / DAY);
 }
 
 /* Clients wait where a socket's queue is nearly full, and are turned away where it is full. */
@@ -107,6 +154,7 @@ void control_problems_write(const struct control *control, struct json *json)
     json_array(json, "problems");
     add_workers(control, &problems);
     add_queues(control, &problems);
+    add_certificate(control, &problems);
     control_upstream_problems(control, &problems);
     control->ops->add_problems(control->host, &problems);
     json_close(json);

@@ -120,6 +120,12 @@ static char *report_openssl(struct tls_engine *engine, size_t *n)
     return pair_report_write(&engine->contexts.pairs, n);
 }
 
+static int64_t find_first_end(struct tls_engine *engine, uint32_t *file)
+{
+    CHECK_KIND(engine, ENGINE_KIND);
+    return pairs_first_end(&engine->contexts.pairs, file);
+}
+
 static void remind_openssl(struct tls_engine *engine, struct log *log)
 {
     CHECK_KIND(engine, ENGINE_KIND);
@@ -158,6 +164,7 @@ const struct tls_engine_ops engine_openssl = {
     .opened = take_file,
     .remind = remind_openssl,
     .report = report_openssl,
+    .first_end = find_first_end,
     .begin = begin_openssl,
     .feed = handshake_feed,
     .ticket = handshake_ticket,

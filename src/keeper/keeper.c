@@ -183,6 +183,21 @@ static void flush_keeper_log(struct keeper *keeper)
         timer_set(&keeper->loop, &keeper->log_flush, LOGS_FLUSH_MS);
 }
 
+/* Tells the master of the certificate that ends first, for the status. */
+static void publish_expiry(struct keeper *keeper)
+{
+    struct slot_expiry *expiry =
+        &shared_slot(keeper->heritage->shared, keeper->heritage->slot)->expiry;
+    uint32_t file;
+    int64_t end;
+
+    if (keeper->ops->first_end == NULL)
+        return;
+    end = keeper->ops->first_end(keeper->engine, &file);
+    atomic_store_explicit(&expiry->file, file, memory_order_relaxed);
+    atomic_store_explicit(&expiry->end, end, memory_order_relaxed);
+}
+
 /* Takes the commands of signals, with a worker's meaning. */
 static void take_keeper_commands(struct keeper *keeper)
 {
@@ -230,6 +245,7 @@ void keeper_turn(struct keeper *keeper, int timeout)
         timeout = 0;
     else if (timeout == -1 || (due != -1 && due < timeout))
         timeout = due;
+    publish_expiry(keeper);
     heartbeat_begin_wait(keeper->heartbeat);
     loop_wait(loop, timeout);
     heartbeat_end_wait(keeper->heartbeat);

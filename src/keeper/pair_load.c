@@ -204,6 +204,7 @@ static void adopt_pair(struct pairs *pairs, struct reading *reading)
         pair_put(&reading->pair, facts, &pairs->store, of->number);
         load->version = pair_store_version(&pairs->store, of->number);
     }
+    pairs->first_end_is_known = false;
     report_pair(pairs, reading);
     drop_failure(pairs, pair_load_failure(pairs, of->number));
     if (load->asked || pair_cache_find(&pairs->cache, of, sizeof(*of)) != NULL)

@@ -232,3 +232,26 @@ void pairs_remind(struct pairs *pairs, struct log *log)
         if (pair_store_peek(&pairs->store, place.of->number, &facts, sizeof(facts)))
             expiry_remind(files[place.of->certificate].path, facts.expiry, log);
 }
+
+/* Looks at all records once a trial of all pairs is over, and not after each of its pairs. */
+int64_t pairs_first_end(struct pairs *pairs, uint32_t *file)
+{
+    struct pairs_walk walk;
+    struct pair_place place;
+    struct pair_facts facts;
+
+    if (!pairs->first_end_is_known && !pairs->walk.runs) {
+        pairs->first_end_is_known = true;
+        pairs->first_end = 0;
+        pairs_walk_begin(pairs, &walk);
+        while ((place = pairs_walk_next(pairs, &walk)).of != NULL) {
+            if (!pair_store_peek(&pairs->store, place.of->number, &facts, sizeof(facts)) ||
+                (pairs->first_end != 0 && facts.expiry >= pairs->first_end))
+                continue;
+            pairs->first_end = facts.expiry;
+            pairs->first_file = place.of->certificate;
+        }
+    }
+    *file = pairs->first_file;
+    return pairs->first_end;
+}

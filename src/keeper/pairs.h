@@ -60,6 +60,9 @@ struct pairs {
     struct pair_load load;
     struct pair_place wanted; /* by a handshake, after the load under way */
     struct pairs_walk walk;   /* tries all pairs */
+    bool first_end_is_known;  /* as far as the pairs are */
+    int64_t first_end;        /* of a certificate, in seconds since the epoch; 0: none is known */
+    uint32_t first_file;      /* that certificate's */
 };
 
 enum pairs_found {
@@ -86,3 +89,5 @@ void pairs_walk_begin(struct pairs *pairs, struct pairs_walk *walk);
 struct pair_place pairs_walk_next(struct pairs *pairs, struct pairs_walk *walk);
 /* Logs the pairs that expire. */
 void pairs_remind(struct pairs *pairs, struct log *log);
+/* The call first_end() of struct tls_engine_ops in tls/engine.h. */
+int64_t pairs_first_end(struct pairs *pairs, uint32_t *file);

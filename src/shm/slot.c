@@ -69,6 +69,7 @@ bool slot_release(struct shared *shared, struct slot_id id)
     published->slots[id.slot % SLOT_MAX].serial = 0;
     published->slots[id.slot % SLOT_MAX].place = PLACE_NONE;
     slot->load = (struct slot_load) { .takes = 0 };
+    slot->expiry = (struct slot_expiry) { .end = 0 };
     published->folds++;
     return held;
 }

@@ -73,11 +73,18 @@ struct slot_load {
     _Atomic uint32_t accepting; /* enum slot_accepting; read by the master alone */
 };
 
+/* The certificate that ends first, of those that a keeper knows; never trusted. */
+struct slot_expiry {
+    _Atomic int64_t end;   /* seconds since the epoch; 0: none is known */
+    _Atomic uint32_t file; /* its index in the configuration */
+};
+
 /* A worker's page: numbers, all written by the worker, to be read as input. */
 struct slot {
     alignas(CACHE_LINE) struct counters counters;
     struct slot_load load;
     struct heartbeat heartbeat; /* whose beginning others read with the load */
+    struct slot_expiry expiry;
 };
 
 /* The master's record of a slot. */
@@ -130,7 +137,8 @@ bool slot_acquire(struct shared *shared, struct slot_id *id);
 /* The master, before the fork of the slot's worker: publishes the worker's place. */
 void slot_set_place(struct shared *shared, struct slot_id id, uint32_t place);
 /* The master, before reaping a slot's dead worker: frees the worker's locks, folds the counters,
- * zeroes gauges and load, releases the slot. Returns whether the worker held the accept mutex. */
+ * zeroes gauges, load and expiry, releases the slot. Returns whether the worker held the accept
+ * mutex. */
 bool slot_release(struct shared *shared, struct slot_id id);
 /* Any process: whether this incarnation, perhaps invented, has the slot now. */
 bool slot_is_used(const struct shared *shared, struct slot_id id);

@@ -162,6 +162,10 @@ struct tls_engine_ops {
      * indexes of files, and what is known of "names", "not_after", "swapped" and "refused" (seconds
      * since the epoch) and "error". NULL: no memory, or an engine without certificates. */
     char *(*report)(struct tls_engine *engine, size_t *n);
+    /* Returns the earliest end of a certificate that is known, in seconds since the epoch, with the
+     * index of its file; 0: none is known. Cheap while nothing has changed. NULL: an engine without
+     * certificates. */
+    int64_t (*first_end)(struct tls_engine *engine, uint32_t *file);
     /* Begins a handshake; NULL without memory. An impossible start fails in the first feed(). */
     struct tls_handshake *(*begin)(struct tls_engine *engine, const struct tls_start *start);
     /* Gives bytes of the peer to a handshake, as many as have come (none, at a client's begin).

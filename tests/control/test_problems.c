@@ -192,6 +192,70 @@ START_TEST(what_workers_use_is_told_as_far_as_it_is_known)
 }
 END_TEST
 
+START_TEST(descriptors_that_run_out_are_told_of)
+{
+    struct process_ops told = process_ops_system;
+    struct host host;
+
+    set_up_workers(&host);
+    told.proc_usage = use;
+    process_ops = &told;
+    used = (struct proc_usage) { -1, -1, 921, 1024 };
+    expect(&host, NO_PROBLEMS);
+    used.descriptors = 922;
+    expect(&host, "\"level\":\"warning\",\"problem\":\"worker process ");
+    expect(&host, " uses 922 of 1024 descriptors\",\"advice\":\"raise worker_rlimit_nofile\"");
+    used.descriptors = -1; /* not known, or the limit is not */
+    expect(&host, NO_PROBLEMS);
+    used = (struct proc_usage) { -1, -1, 922, -1 };
+    expect(&host, NO_PROBLEMS);
+    host.generation->workers[1].pid = 0; /* has no descriptors */
+    expect(&host, "\"problems\":[{\"level\":\"warning\",\"problem\":\"worker process 1 of ");
+    process_ops = &process_ops_system;
+    tear_down(&host);
+}
+END_TEST
+
+START_TEST(a_certificate_that_ends_soon_is_told_of)
+{
+    static struct tls_file file = { .path = "/it.pem" };
+    struct host host;
+    struct pool_worker *keeper;
+    struct slot_expiry *expiry;
+
+    set_up_workers(&host);
+    host.clock.wall_ms = INT64_C(86400000) * 100;
+    host.cycle.tls = (struct tls_profiles) { .files = &file, .file_n = 1 };
+    keeper = &host.generation->workers[WORKERS];
+    keeper->slot = (struct slot_id) { .slot = WORKERS, .serial = 1 };
+    expiry = &shared_slot(host.pool.shared, keeper->slot)->expiry;
+    atomic_store(&expiry->end, 86400 * 103);
+    expect(&host, NO_PROBLEMS); /* there is no keeper */
+    host.generation->worker_n++;
+    host.generation->keeper_n = 1;
+    keeper->task = TASK_KEEP;
+    keeper->phase = POOL_WORKER_ACCEPTING;
+    keeper->pid = getpid();
+    expect(&host, "\"problems\":[{\"level\":\"warning\",\"problem\":\"certificate /it.pem expires "
+                  "in 3.0 days\",\"advice\":\"renew the ");
+    atomic_store(&expiry->end, 86400 * 114 + 1);
+    expect(&host, NO_PROBLEMS);
+    atomic_store(&expiry->end, 86400 * 99);
+    expect(&host, "\"problems\":[{\"level\":\"critical\",\"problem\":\"certificate /it.pem has "
+                  "expired 1.0 days ago\"");
+    atomic_store(&expiry->file, 1); /* nonsense of a keeper */
+    expect(&host, NO_PROBLEMS);
+    atomic_store(&expiry->file, 0);
+    atomic_store(&expiry->end, INT64_MIN);
+    expect(&host, NO_PROBLEMS);
+    atomic_store(&expiry->end, INT64_MAX);
+    expect(&host, NO_PROBLEMS);
+    atomic_store(&expiry->end, 0); /* none is known */
+    expect(&host, NO_PROBLEMS);
+    tear_down(&host);
+}
+END_TEST
+
 START_TEST(the_time_of_a_drain_is_told)
 {
     struct host host;
@@ -289,6 +353,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_stopped_worker_is_told_of);
     tcase_add_test(tcase, ended_workers_are_told_of);
     tcase_add_test(tcase, what_workers_use_is_told_as_far_as_it_is_known);
+    tcase_add_test(tcase, descriptors_that_run_out_are_told_of);
+    tcase_add_test(tcase, a_certificate_that_ends_soon_is_told_of);
     tcase_add_test(tcase, the_time_of_a_drain_is_told);
     tcase_add_test(tcase, a_full_queue_is_told_of);
     tcase_add_test(tcase, a_group_without_servers_is_told_of);

@@ -377,10 +377,13 @@ START_TEST(the_end_of_a_certificate_is_told)
     write_pair(&first, "it.crt", "it.key");
     daemon = start("worker_processes 2;", "it.crt", "it.key");
     ck_assert_uint_eq(daemon_count_log(daemon, "expire"), 0);
+    ck_assert_int_eq(daemon_run(daemon, "status", "--check", "-c", "forkbeard.conf", NULL), 0);
     write_pair(&soon, "it.crt", "it.key");
     daemon_wait_log(daemon, "[warn] ");
     daemon_wait_log(daemon, " UTC, in 3 days");
     ck_assert_uint_eq(daemon_count_log(daemon, "expires on"), 1);
+    WAIT_FOR(daemon_run(daemon, "status", "--check", "-c", "forkbeard.conf", NULL) == 1);
+    ck_assert_ptr_nonnull(strstr(daemon->out, "/it.crt expires in 3.0 days"));
     ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 0);
     ck_assert_ptr_nonnull(strstr(daemon->err, "[warn] certificate \""));
     ck_assert_ptr_nonnull(strstr(daemon->err, " UTC, in 3 days\n"));

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DAY 86400
@@ -385,6 +386,7 @@ START_TEST(what_is_known_is_reported)
 {
     struct talk_server server;
     char expected[256], *text;
+    uint32_t file;
     size_t n;
 
     prepare();
@@ -394,6 +396,8 @@ START_TEST(what_is_known_is_reported)
     server.ops.tried = 2;
     talk_start(&server);
     memory_log_take(&server.log);
+    ck_assert_int_gt(engine_openssl.first_end(server.engine, &file), (int64_t)time(NULL));
+    ck_assert_uint_eq(file, 0);
     text = engine_openssl.report(server.engine, &n);
     ck_assert_ptr_nonnull(text);
     ck_assert_uint_eq(strlen(text), n);

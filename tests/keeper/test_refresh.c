@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DAY 86400
@@ -379,6 +380,32 @@ START_TEST(the_end_of_a_certificate_is_told)
 }
 END_TEST
 
+/* Returns the whole days until the first end of a certificate. */
+static int64_t days_left(struct talk_server *server)
+{
+    uint32_t file;
+
+    return (engine_openssl.first_end(server->engine, &file) - (int64_t)time(NULL)) / DAY;
+}
+
+START_TEST(the_certificate_that_ends_first_is_known)
+{
+    struct identity soon = certificates_make("it.example", IDENTITY_EC, NULL, 0, 3 * DAY + 7200);
+    struct talk_server server;
+
+    start(&server);
+    ck_assert_int_ge(days_left(&server), 89);
+    write_pair(&soon);
+    refresh(&server);
+    ck_assert_int_eq(days_left(&server), 3);
+    write_pair(&second);
+    refresh(&server);
+    ck_assert_int_ge(days_left(&server), 90);
+    certificates_free(&soon);
+    finish(&server);
+}
+END_TEST
+
 START_TEST(a_quiet_engine_leaves_the_lines_to_another)
 {
     struct talk_server server;
@@ -408,6 +435,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, profiles_change_alone);
     tcase_add_test(tcase, authorities_and_revoked_certificates_change);
     tcase_add_test(tcase, the_end_of_a_certificate_is_told);
+    tcase_add_test(tcase, the_certificate_that_ends_first_is_known);
     tcase_add_test(tcase, a_quiet_engine_leaves_the_lines_to_another);
 }
 
