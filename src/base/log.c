@@ -114,6 +114,16 @@ static void collect_diag(const struct log *log, struct log_entry *entry)
     diag_add(log->diag, log->diag_session, &text);
 }
 
+void log_count_lost(struct log *log, uint64_t lines)
+{
+    uint64_t n;
+
+    if (log->lost == NULL || lines == 0)
+        return;
+    n = atomic_load_explicit(log->lost, memory_order_relaxed);
+    atomic_store_explicit(log->lost, n + lines, memory_order_relaxed);
+}
+
 /* Logs how many lines a target has lost, once it accepts lines again. */
 static void log_report_lost(struct log *log, struct log_target *target)
 {
@@ -139,6 +149,7 @@ static void write_to_target(
     if (target->fd == -1 || (entry->line->level > level && !entry->line->force))
         return;
     log_target_write(target, entry);
+    log_count_lost(log, target->lost - lost);
     log->broken = log->broken || target->broken;
     log->waiting = log->waiting || log_target_waits(target);
     if (lost > 0 && lost == target->lost)

@@ -15,6 +15,7 @@
 #include "base/log_target.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -85,9 +86,10 @@ struct log {
     const struct log_place *place; /* added to every line of log_write(), or NULL */
     struct log_limit
         *limit; /* flood limit, whose owner calls log_report_suppressed() when it is due; or NULL */
-    enum log_point point; /* set in workers alone */
-    bool broken;          /* a target is broken: the owner connects it again */
-    bool waiting;         /* lines of a target may wait: the owner sends them later */
+    enum log_point point;   /* set in workers alone */
+    _Atomic uint64_t *lost; /* number of lost lines, lines of access logs included; or NULL */
+    bool broken;            /* a target is broken: the owner connects it again */
+    bool waiting;           /* lines of a target may wait: the owner sends them later */
     pid_t pid;
     struct log_stamp stamp;
 };
@@ -100,6 +102,8 @@ void log_init_plain(struct log *log, struct log_target *target, const char *name
 void log_update(struct log *log);
 /* Adds grave lines to a new session of these diagnostics from now on; NULL: none. */
 void log_collect(struct log *log, struct diag *diag);
+/* Counts lost lines, for the status. */
+void log_count_lost(struct log *log, uint64_t lines);
 /* Notes that the last emerg line is about a temporary fault, or a consequence. */
 void log_note_temporary(struct log *log);
 /* Counts an emerg line of another process, written for us. */

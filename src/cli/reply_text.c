@@ -64,6 +64,10 @@ static void show_head(struct json_value status, FILE *out)
         reply_write(out, reload, "reloaded at {at}\n");
     else if (reply_has(reload, "ok"))
         reply_write(out, reload, "reload failed at {at}: {error}\n");
+    if (json_integer(json_member(status, "reloads"), 0) > 0)
+        reply_write(out, status, "reloads since the start: {reloads}, {reloads_failed} failed\n");
+    if (json_integer(json_member(status, "log_lines_lost"), 0) > 0)
+        reply_write(out, status, "log lines lost: {log_lines_lost}\n");
     json_text(json_member(upgrade, "role"), role, sizeof(role));
     is_new = strcmp(role, "new") == 0;
     if (reply_has(upgrade, "role"))

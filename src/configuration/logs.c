@@ -258,6 +258,7 @@ void logs_drop_waiting(struct core_settings *core, struct log *log)
         unsigned n = log_target_waits(target) ? log_stream_drop(target->stream) : 0;
         bool down = n > 0 && log_stream_phase(target->stream) == LOG_STREAM_DOWN;
 
+        log_count_lost(log, n);
         if (n > 0)
             log_write(log, LEVEL_ALERT, down ? log_stream_error(target->stream) : 0,
                 "%u line%s not accepted by %s", n, n == 1 ? " was" : "s were",
@@ -307,6 +308,7 @@ void logs_put_in_force(const struct core_settings *core, struct log *log, struct
     log->also = before.also; /* until we have said that we serve */
     log->event_log = before.event_log;
     log->failures = before.failures;
+    log->lost = before.lost;
     log->diag = before.diag;
     log->diag_session = before.diag_session;
     log->waiting = true; /* perhaps */

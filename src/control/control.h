@@ -69,6 +69,8 @@ struct control {
     unsigned client_n;
     uint64_t event_n;   /* number of the latest event that followers were sent */
     uint64_t activity;  /* number of requests and replies of all clients */
+    uint64_t lost;      /* number of lost log lines at the latest status */
+    uint64_t lost_ms;   /* time of the latest increase; 0: never */
     bool accept_failed; /* a failed accept was logged */
     struct timer retry; /* accepts again after a failure */
 };

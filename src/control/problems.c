@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #define DAY 86400
+#define LOST_MS (5 * 60 * 1000) /* how long lost lines are a problem */
 
 /* Formats what stops a stuck worker. */
 static void format_watchdog(const struct pool_worker *worker, char text[128])
@@ -123,6 +124,14 @@ static void add_certificate(const struct control *control, struct problems *prob
             profiles->files[file].path, (double)left / DAY);
 }
 
+static void add_lost_lines(const struct control *control, struct problems *problems)
+{
+    if (control->lost_ms != 0 && control->pool->clock->mono_ms - control->lost_ms < LOST_MS)
+        problem_add(problems, PROBLEM_WARNING,
+            "look at disks, pipes and syslog servers of the logs; alerts name the log",
+            "log lines were lost, %" PRIu64 " since the start", control->lost);
+}
+
 /* Clients wait where a socket's queue is nearly full, and are turned away where it is full. */
 static void add_queues(const struct control *control, struct problems *problems)
 {
@@ -155,6 +164,7 @@ void control_problems_write(const struct control *control, struct json *json)
     add_workers(control, &problems);
     add_queues(control, &problems);
     add_certificate(control, &problems);
+    add_lost_lines(control, &problems);
     control_upstream_problems(control, &problems);
     control->ops->add_problems(control->host, &problems);
     json_close(json);

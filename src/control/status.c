@@ -288,6 +288,22 @@ static void write_metrics(const struct cycle *cycle, struct json *json)
     json_close(json);
 }
 
+/* Writes the number of lost log lines of all processes, and notes an increase. */
+static void write_log_losses(struct control *control, struct json *json)
+{
+    const struct pool *pool = control->pool;
+    uint64_t totals[COUNTERS], n;
+
+    shared_totals(pool->shared, totals);
+    n = totals[COUNTER_LOST];
+    if (pool->log->lost != NULL)
+        n += atomic_load_explicit(pool->log->lost, memory_order_relaxed);
+    if (n > control->lost)
+        control->lost_ms = pool->clock->mono_ms;
+    control->lost = n;
+    json_number(json, "log_lines_lost", (int64_t)(n & INT64_MAX));
+}
+
 void control_status_write(struct control *control, struct json *json)
 {
     const struct pool *pool = control->pool;
@@ -297,6 +313,7 @@ void control_status_write(struct control *control, struct json *json)
     assert(pool->serving != NULL); /* the first generation publishes the control socket */
     json_string(json, "version", BUILD_VERSION);
     json_number(json, "pid", process_ops->self());
+    write_log_losses(control, json);
     control_problems_write(control, json);
     ends = control->ops->write_head(control->host, json);
     write_generations(control, ends, json);

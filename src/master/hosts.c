@@ -246,6 +246,8 @@ static bool write_status_head(void *host, struct json *json)
     } else {
         json_null(json, "reload");
     }
+    json_number(json, "reloads", master->reload.tried);
+    json_number(json, "reloads_failed", master->reload.failed);
     if (upgrade->phase != UPGRADE_NONE) {
         json_object(json, "upgrade");
         json_string(json, "role", upgrade_is_new(upgrade) ? "new" : "old");

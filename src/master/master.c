@@ -203,6 +203,7 @@ static void init_parts(struct master *master, struct start *start)
     worker_list_open(&master->list, start->pidfile.path, &master->log);
     master->left.pool = &master->pool;
     master->commands.log = &master->log;
+    master->log.lost = &master->lost;
     endpoints_init(&master->endpoints, &start->pidfile, &master->log);
     hosts_init(master, start);
     service_manager_init(&master->manager, &(struct service_manager) {

@@ -20,9 +20,10 @@
 struct master {
     unsigned kind;
     struct log log;
-    struct clock clock;   /* read at the latest wake-up */
-    struct timers timers; /* deadlines of all parts */
-    struct alarm alarm;   /* wakes for the earliest of them */
+    _Atomic uint64_t lost; /* log lines of the master process */
+    struct clock clock;    /* read at the latest wake-up */
+    struct timers timers;  /* deadlines of all parts */
+    struct alarm alarm;    /* wakes for the earliest of them */
     struct clock started;
     struct shared *shared;
     const struct cycle_options *options;

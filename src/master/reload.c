@@ -117,6 +117,8 @@ void reload_end(struct master *master, bool ok)
         endpoints_undo(&master->endpoints);
         process_ops->read_clock(&master->clock);
     }
+    master->reload.tried++;
+    master->reload.failed += !ok;
     *result = (struct reload_status) { .any = true, .ok = ok, .at_ms = master->clock.wall_ms };
     if (!ok) {
         snprintf(result->why, sizeof(result->why), "%s",

@@ -42,6 +42,7 @@ struct reload {
     struct config_check check;
     struct timer deadline; /* deadline of the check */
     struct reload_status result;
+    unsigned tried, failed; /* since the start */
 };
 
 /* Changes the phase and the title of the daemon. */

@@ -78,6 +78,7 @@ void heritage_open_log(const struct heritage *heritage, struct log *log)
     log_init(log, core->logs, core->log_n);
     log->routed = core->routed_level;
     log->point = (enum log_point)core->debug_points;
+    log->lost = &shared_slot(heritage->shared, heritage->slot)->counters.n[COUNTER_LOST];
     log->diag = heritage->diag;
     log->diag_session = heritage->diag_session;
     log_update(log);

@@ -57,7 +57,7 @@ struct shared {
 };
 
 #define SHARED_MAGIC 0x6662656bu
-#define SHARED_VERSION 7u
+#define SHARED_VERSION 8u
 
 /* Makes the memory, mapped in children by shared_enter(), or (single) inherited. NULL with
  * errno. */

@@ -24,6 +24,7 @@ enum counter {
     COUNTER_RECLAIMED, /* idle connections closed for want of room */
     COUNTER_PASSES,    /* times that clients were left to a worker with fewer, by a wake-up */
     COUNTER_YIELDS,    /* times of letting other workers go first, after too many clients */
+    COUNTER_LOST,      /* log lines, not accepted by a target */
     COUNTER_GAUGES,    /* from here on gauges: fall again, and end with the worker */
     COUNTER_ACTIVE = COUNTER_GAUGES, /* connections open */
     COUNTER_READING,                 /* open connections with a partial request */

@@ -139,10 +139,12 @@ END_TEST
 /* Neither does a receiver that does not keep up have us wait. */
 START_TEST(lines_that_are_not_taken_are_counted)
 {
+    _Atomic uint64_t lost = 0;
     struct logged logged;
     unsigned n;
 
     begin_syslog(&logged);
+    logged.log.lost = &lost;
     n = fill_queue(&logged);
     errno = EDOM;
     for (int i = 0; i < 9; i++)
@@ -159,6 +161,7 @@ START_TEST(lines_that_are_not_taken_are_counted)
     ck_assert_uint_eq(logged.target.lost, 0);
     log_write(&logged.log, LEVEL_INFO, 0, "again");
     ck_assert_uint_eq(drain_queue(&logged, "again"), 1);
+    ck_assert_uint_eq(lost, 10); /* also after the report */
     logged_end(&logged);
 }
 END_TEST

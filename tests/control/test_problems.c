@@ -256,6 +256,31 @@ START_TEST(a_certificate_that_ends_soon_is_told_of)
 }
 END_TEST
 
+START_TEST(lost_lines_of_logs_are_told_of)
+{
+    _Atomic uint64_t own = 0;
+    struct host host;
+
+    set_up_workers(&host);
+    for (unsigned i = 0; i < WORKERS; i++)
+        ck_assert(slot_acquire(host.pool.shared, &host.generation->workers[i].slot));
+    host.log.lost = &own;
+    expect(&host, "\"log_lines_lost\":0," NO_PROBLEMS);
+    counters_add(&slot_of(&host, 0)->counters, COUNTER_LOST, 5);
+    atomic_store(&own, 2);
+    expect(&host,
+        "\"log_lines_lost\":7,\"problems\":[{\"level\":\"warning\",\"problem\":\"log lines "
+        "were lost, 7 since the start\"");
+    host.clock.mono_ms += 4 * 60 * 1000;
+    expect(&host, "\"problem\":\"log lines were lost, 7 since the start\"");
+    host.clock.mono_ms += 60 * 1000;
+    expect(&host, "\"log_lines_lost\":7," NO_PROBLEMS);
+    counters_add(&slot_of(&host, 1)->counters, COUNTER_LOST, 1);
+    expect(&host, "\"problem\":\"log lines were lost, 8 since the start\"");
+    tear_down(&host);
+}
+END_TEST
+
 START_TEST(the_time_of_a_drain_is_told)
 {
     struct host host;
@@ -355,6 +380,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, what_workers_use_is_told_as_far_as_it_is_known);
     tcase_add_test(tcase, descriptors_that_run_out_are_told_of);
     tcase_add_test(tcase, a_certificate_that_ends_soon_is_told_of);
+    tcase_add_test(tcase, lost_lines_of_logs_are_told_of);
     tcase_add_test(tcase, the_time_of_a_drain_is_told);
     tcase_add_test(tcase, a_full_queue_is_told_of);
     tcase_add_test(tcase, a_group_without_servers_is_told_of);

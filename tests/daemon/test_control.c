@@ -214,12 +214,16 @@ START_TEST(reload_fails)
     ck_assert_ptr_nonnull(
         strstr(daemon->err, "[error] reload failed: the previous configuration stays in force\n"));
     ck_assert(!control_is_ok(json_member(control_ask(daemon, "status"), "reload")));
+    ck_assert_int_eq(control_number(control_ask(daemon, "status"), "reloads_failed"), 2);
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
 
     daemon_configure(daemon, EVENTS_AND_ECHO);
     ck_assert_int_eq(run_command(daemon, "reload"), 0);
     ck_assert_str_eq(daemon->err, "");
     ck_assert(control_is_ok(json_member(control_ask(daemon, "status"), "reload")));
+    ck_assert_int_eq(control_number(control_ask(daemon, "status"), "reloads"), 3);
+    ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->out, "\nreloads since the start: 3, 2 failed\n"));
     daemon_finish(daemon);
 }
 END_TEST

@@ -126,6 +126,11 @@ START_TEST(slow_receiver)
     for (int i = 0; i < 1000; i++)
         client_run_session(daemon->ports[0]);
     ck_assert_uint_eq(daemon_count_log(daemon, "not taken"), 0);
+    if (_i == 0) { /* the single process has no control socket */
+        WAIT_FOR(control_number(control_ask(daemon, "status"), "log_lines_lost") > 0);
+        ck_assert_int_eq(daemon_run(daemon, "status", "--check", "-c", "forkbeard.conf", NULL), 1);
+        ck_assert_ptr_nonnull(strstr(daemon->out, "\nwarning: log lines were lost, "));
+    }
     ck_assert_uint_lt(log_receiver_drain(receiver, ENDED), 1000);
     client_run_session(daemon->ports[0]);
     log_receiver_wait(receiver, " lines were not accepted by syslog server unix:");

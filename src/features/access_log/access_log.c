@@ -69,6 +69,7 @@ static void put_lines(
     struct access_buffer *buffer, struct log_target *target, const struct log_lines *lines)
 {
     struct log_target *own = buffer->file->target;
+    uint64_t lost = target->lost;
     bool taken;
 
     if (target->fd == -1)
@@ -80,6 +81,7 @@ static void put_lines(
     }
     if (likely(taken && target->lost == 0 && own->lost == 0))
         return;
+    log_count_lost(log_of(buffer), target->lost - lost);
     if (target != own) {
         own->lost += target->lost;
         target->lost = 0;
@@ -90,10 +92,11 @@ static void put_lines(
         report_lost_lines(buffer, errno != 0 ? errno : ENOSPC, NULL); /* 0: a part was accepted */
 }
 
-static void lose_lines(struct access_buffer *buffer, unsigned lines, int error)
+static void lose_lines(struct access_buffer *buffer, unsigned lines, int error, const char *path)
 {
     buffer->file->target->lost += lines;
-    report_lost_lines(buffer, error, NULL);
+    log_count_lost(log_of(buffer), lines);
+    report_lost_lines(buffer, error, path);
 }
 
 static void write_lines(struct access_buffer *buffer, const char *bytes, size_t n, unsigned count)
@@ -104,7 +107,7 @@ static void write_lines(struct access_buffer *buffer, const char *bytes, size_t 
     if (buffer->file->gzip > 0) {
         packed = access_gzip_pack((int)buffer->file->gzip, bytes, n, &lines.n);
         if (packed == NULL) {
-            lose_lines(buffer, count, ENOMEM);
+            lose_lines(buffer, count, ENOMEM, NULL);
             return;
         }
         lines.bytes = packed;
@@ -167,7 +170,7 @@ static void write_at_once(
     const char *line = make_line(buffer->logs, conn, format, &n);
 
     if (line == NULL)
-        lose_lines(buffer, 1, ENOMEM);
+        lose_lines(buffer, 1, ENOMEM, NULL);
     else
         write_lines(buffer, line, n, 1);
 }
@@ -240,8 +243,7 @@ static void write_to(struct access_buffer *buffer, struct access_cache *cache, c
     else if (log_target_open(&own) == -1)
         target = NULL;
     if (target == NULL) {
-        buffer->file->target->lost++;
-        report_lost_lines(buffer, errno, path);
+        lose_lines(buffer, 1, errno, path);
         return;
     }
     put_lines(buffer, target, lines);
@@ -259,7 +261,7 @@ static void write_by_path(
 
     lines.bytes = make_line(buffer->logs, conn, log->format, &lines.n);
     if (lines.bytes == NULL || access_path_make(log->file->path, conn, path) == -1)
-        lose_lines(buffer, 1, lines.bytes == NULL ? ENOMEM : errno);
+        lose_lines(buffer, 1, lines.bytes == NULL ? ENOMEM : errno, NULL);
     else
         write_to(buffer, cache_of(buffer->logs, conn), path, &lines);
 }
