@@ -39,7 +39,7 @@ int cli_load_paths(const struct cmdline *cmdline, struct log *log, struct cycle 
     struct cycle_options options = cmdline->cycle;
 
     *cycle = NULL;
-    *core = (struct core_settings) { .pid = cmdline->control, .control = cmdline->control };
+    *core = (struct core_settings) { .pid = cmdline->control, .control.path = cmdline->control };
     if (cmdline->control != NULL)
         return 0;
     options.only_pid = true;
@@ -68,7 +68,7 @@ static int job_init(struct job *job, const struct cmdline *cmdline, struct log *
                                                : REPLY_MS;
     if (cli_load_paths(cmdline, log, &job->cycle, &job->core) == -1)
         return -1;
-    if (cmdline->signal != NULL || job->core.control != NULL)
+    if (cmdline->signal != NULL || job->core.control.path != NULL)
         return 0;
     log_write(log, LEVEL_EMERG, 0,
         "the configuration has no control socket: see the directive \"control\"");
@@ -217,7 +217,7 @@ static int send_command_signal(const struct job *job, pid_t pid, int why)
 /* Sends the command to the process at the configuration's paths; returns the exit code. */
 static int command_first(const struct job *job)
 {
-    const char *path = job->core.control, *pid_path = job->core.pid;
+    const char *path = job->core.control.path, *pid_path = job->core.pid;
     struct cli_exchange exchange = { .fd = -1 };
     int status = EXIT_FAILURE, error;
 
@@ -251,7 +251,7 @@ static bool begin_other(const struct job *job, const struct masters_entry *entry
         return false;
     if (entry->control != NULL && begin_command(job, exchange, entry->control) == 0)
         return true;
-    if (job->core.control != NULL || entry->pid <= 0 ||
+    if (job->core.control.path != NULL || entry->pid <= 0 ||
         (kill(entry->pid, 0) == -1 && errno != EPERM))
         return false;
     sent = send_command_signal(job, entry->pid, 0);
@@ -363,7 +363,7 @@ int cli_command(const struct cmdline *cmdline, struct log *log)
 static int show_masters(const struct job *job)
 {
     static const char request[] = "{\"command\":\"status\"}\n";
-    const char *path = job->core.control;
+    const char *path = job->core.control.path;
     int status = EXIT_SUCCESS, error = 0, of_other;
     bool shown = ask_process(job, path, request, true, reply_text_status, &status);
 
@@ -385,7 +385,7 @@ static int show_masters(const struct job *job)
 /* Shows the problems of the process at the configuration's paths; returns a plugin's exit code. */
 static int check_daemon(const struct job *job)
 {
-    const char *path = job->core.control;
+    const char *path = job->core.control.path;
     struct cli_exchange exchange = { .fd = -1 };
     struct json_value reply;
     int level = CHECK_CRITICAL;
@@ -432,8 +432,8 @@ static int ask_first(const struct cmdline *cmdline, struct log *log, const char 
 
     if (job_init(&job, cmdline, log) == -1)
         return EXIT_FAILURE;
-    if (!ask_process(&job, job.core.control, request, true, show, &status))
-        status = report_connect(&job, job.core.control);
+    if (!ask_process(&job, job.core.control.path, request, true, show, &status))
+        status = report_connect(&job, job.core.control.path);
     job_done(&job);
     return status;
 }

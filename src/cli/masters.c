@@ -49,10 +49,10 @@ static int add_names(struct masters *masters, const struct core_settings *core,
     pid_t pid;
 
     snprintf(pid_path, sizeof(pid_path), "%s%s", core->pid, suffix);
-    if (core->control != NULL)
-        snprintf(control, sizeof(control), "%s%s", core->control, suffix);
+    if (core->control.path != NULL)
+        snprintf(control, sizeof(control), "%s%s", core->control.path, suffix);
     pid_since = since_ns(pid_path, S_IFREG);
-    if (core->control != NULL)
+    if (core->control.path != NULL)
         control_since = since_ns(control, S_IFSOCK);
     if (pid_since == 0 && control_since == 0)
         return 0;
@@ -116,8 +116,8 @@ int masters_find(struct masters *masters, const struct core_settings *core, stru
 
     *masters = (struct masters) { .n = 0 };
     pidfile_visit_beside(core->pid, PIDFILE_QUIT_SUFFIX, add_quitting, &search);
-    if (core->control != NULL)
-        pidfile_visit_beside(core->control, PIDFILE_QUIT_SUFFIX, add_quitting, &search);
+    if (core->control.path != NULL)
+        pidfile_visit_beside(core->control.path, PIDFILE_QUIT_SUFFIX, add_quitting, &search);
     if (search.status == -1 || add_names(masters, core, MASTERS_FIRST, "") == -1 ||
         add_names(masters, core, MASTERS_OLD, PIDFILE_OLD_SUFFIX) == -1) {
         log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");

@@ -216,7 +216,7 @@ void config_check_addresses(const struct cycle *cycle, struct log *log, int exce
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         check_listening(&checking, listener);
     if (cycle->core.master_process)
-        check_control(&checking, cycle->core.control);
+        check_control(&checking, cycle->core.control.path);
     report_show(&checking.report, log, excerpts);
     in_use_done(&checking.in_use);
     free(checking.held);

@@ -271,8 +271,24 @@ static bool is_worker_user(const struct pool *pool, uid_t uid)
     return false;
 }
 
+/* Returns the reason against a client of a user other than root and the daemon's, or NULL. Workers
+ * with a user of their own may not ask, whatever their groups. */
+static const char *refuse_user(const struct control *control, int fd, uid_t uid)
+{
+    const struct control_rights *rights = &control->socket->rights;
+
+    if (!rights->has_group)
+        return "permission denied: only root and the daemon's own user may ask";
+    if (is_worker_user(control->pool, uid))
+        return "permission denied: the client has the user of the workers";
+    if (!os_socket_peer_is_in(fd, rights->group))
+        return "permission denied: only root, the daemon's own user and the socket's group may ask";
+    return NULL;
+}
+
 const char *control_client_refusal(struct control *control, int fd, pid_t *pid)
 {
+    const char *refused;
     uid_t uid;
     enum kin kin;
 
@@ -282,9 +298,9 @@ const char *control_client_refusal(struct control *control, int fd, pid_t *pid)
             control->pool->log, LEVEL_ERROR, errno, "a client of the control socket is unknown");
         return "the client could not be identified";
     }
-    if (uid != 0 && uid != geteuid())
-        return refuse_peer(
-            control, uid, *pid, "permission denied: only root and the daemon's own user may ask");
+    refused = uid != 0 && uid != geteuid() ? refuse_user(control, fd, uid) : NULL;
+    if (refused != NULL)
+        return refuse_peer(control, uid, *pid, refused);
     if (*pid == 0 || *pid == process_ops->self())
         return NULL;
     if (pool_find_worker(control->pool, *pid) != NULL)

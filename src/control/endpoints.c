@@ -93,6 +93,7 @@ int endpoints_prepare(
 {
     struct pidfile *pidfile = &endpoints->pidfile, *next = &endpoints->next_pidfile;
     struct control_socket *next_control = &endpoints->next_control;
+    const char *path = core->control.path;
 
     assert(role_is(ROLE_MASTER));
     CHECK_KIND(endpoints, ENDPOINTS_KIND);
@@ -106,12 +107,12 @@ int endpoints_prepare(
         if (lock_next_pidfile(next, core->pid, endpoints->log) == -1)
             return -1;
     }
-    if (core->control != NULL && !control_socket_is_at(&endpoints->control, core->control) &&
-        !control_socket_is_at(next_control, core->control)) {
-        bool replace = replaced != NULL && strcmp(replaced, core->control) == 0;
+    if (path != NULL && !control_socket_is_at(&endpoints->control, path) &&
+        !control_socket_is_at(next_control, path)) {
+        bool replace = replaced != NULL && strcmp(replaced, path) == 0;
 
         control_socket_remove(next_control, endpoints->log);
-        if (control_socket_create(next_control, core->control, replace, endpoints->log) == -1)
+        if (control_socket_create(next_control, &core->control, replace, endpoints->log) == -1)
             return -1;
     }
     return pidfile_write_pid(next->lock_fd != -1 ? next : pidfile, endpoints->log);
@@ -125,18 +126,28 @@ void endpoints_undo(struct endpoints *endpoints)
     assert(endpoints->next_control.fd == -1 && endpoints->next_pidfile.path == NULL);
 }
 
+/* Gives a socket that stays at its path the rights of the configuration. */
+static int allow_again(struct endpoints *endpoints, const struct control_settings *settings)
+{
+    if (endpoints->phase == ENDPOINTS_HANDED_OVER || endpoints->next_control.fd != -1 ||
+        settings->path == NULL)
+        return 0;
+    return control_socket_allow(&endpoints->control, &settings->rights, endpoints->log);
+}
+
 int endpoints_publish(
     struct endpoints *endpoints, const struct core_settings *core, const char *replaced)
 {
     struct control_socket *control = &endpoints->control, *next = &endpoints->next_control;
 
-    if (endpoints_prepare(endpoints, core, replaced) == -1) {
+    if (endpoints_prepare(endpoints, core, replaced) == -1 ||
+        allow_again(endpoints, &core->control) == -1) {
         endpoints_undo(endpoints);
         return -1;
     }
     /* a socket that was handed over keeps the second name until the end of the new process */
     if (endpoints->phase != ENDPOINTS_HANDED_OVER &&
-        (next->fd != -1 || (core->control == NULL && control->fd != -1))) {
+        (next->fd != -1 || (core->control.path == NULL && control->fd != -1))) {
         control_socket_remove(control, endpoints->log);
         *control = *next;
         control_socket_init(next);

@@ -7,7 +7,6 @@
 #include "os/descriptor.h"
 #include "os/sockets.h"
 #include "process/process_ops.h"
-#include "settings/cycle.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,6 +21,7 @@
 
 #define BACKLOG 16
 #define NEW_SUFFIX ".new"
+#define MODE_ALONE 0600
 
 static_assert(CONTROL_PATH_MAX + sizeof(NEW_SUFFIX) <= sizeof(((struct sockaddr_un *)0)->sun_path),
     "a path has room for the suffix");
@@ -90,9 +90,22 @@ static int check_socket_replaceable(const char *path, struct log *log)
     return -1;
 }
 
+/* Gives the file a group (-1: leaves the file's own) and then the mode, with rights for the owner
+ * alone meanwhile. Returns NULL, or the name of the failed call, with errno. */
+static const char *set_rights(const char *path, gid_t group, mode_t mode)
+{
+    if (fchmodat(AT_FDCWD, path, MODE_ALONE, AT_SYMLINK_NOFOLLOW) == -1)
+        return "fchmodat";
+    if (group != (gid_t)-1 && lchown(path, (uid_t)-1, group) == -1)
+        return "lchown";
+    return fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == -1 ? "fchmodat" : NULL;
+}
+
 /* Returns NULL, or the name of the failed call, with errno. */
 static const char *open_aside(struct control_socket *control, const struct sockaddr_un *aside)
 {
+    const struct control_rights *rights = &control->rights;
+    const char *failed;
     struct stat st;
     mode_t mask;
     int status;
@@ -103,11 +116,14 @@ static const char *open_aside(struct control_socket *control, const struct socka
     os_rights_refuse(control->fd); /* inherited by its clients */
     if (unlink(aside->sun_path) == -1 && errno != ENOENT)
         return "unlink";
-    mask = umask(0177); /* mode 0600 from the first moment on; does not change errno */
+    mask = umask(0777 & ~MODE_ALONE); /* from the first moment on; does not change errno */
     status = bind(control->fd, (const struct sockaddr *)aside, sizeof(*aside));
     umask(mask);
     if (status == -1)
         return "bind";
+    failed = rights->has_group ? set_rights(aside->sun_path, rights->group, rights->mode) : NULL;
+    if (failed != NULL)
+        return failed;
     if (listen(control->fd, BACKLOG) == -1)
         return "listen";
     if (lstat(aside->sun_path, &st) == -1)
@@ -132,17 +148,18 @@ static void close_control_socket(struct control_socket *control)
     control_socket_init(control);
 }
 
-int control_socket_create(
-    struct control_socket *control, const char *path, bool replace, struct log *log)
+int control_socket_create(struct control_socket *control, const struct control_settings *settings,
+    bool replace, struct log *log)
 {
+    const char *path = settings->path, *failed;
     struct sockaddr_un aside;
-    const char *failed;
 
     assert(control->path == NULL && control->fd == -1);
     if (!replace && check_socket_replaceable(path, log) == -1)
         return -1;
     set_socket_address(&aside, path, NEW_SUFFIX);
     control->path = strdup(path);
+    control->rights = settings->rights;
     failed = control->path == NULL ? "strdup" : open_aside(control, &aside);
     if (failed == NULL) {
         check_control_socket(control);
@@ -152,6 +169,30 @@ int control_socket_create(
     if (control->fd != -1 && strcmp(failed, "bind") != 0) /* our file */
         unlink(aside.sun_path);
     close_control_socket(control);
+    return -1;
+}
+
+int control_socket_allow(
+    struct control_socket *control, const struct control_rights *rights, struct log *log)
+{
+    const struct control_rights *now = &control->rights;
+    char name[PATH_MAX];
+    const char *failed;
+    int error;
+
+    check_control_socket(control);
+    if (control_socket_path(control, name) == NULL ||
+        (now->mode == rights->mode && now->has_group == rights->has_group &&
+            (!now->has_group || now->group == rights->group)))
+        return 0;
+    failed = set_rights(name, rights->has_group ? rights->group : getegid(), rights->mode);
+    if (failed == NULL) {
+        control->rights = *rights;
+        return 0;
+    }
+    error = errno;
+    log_write(log, LEVEL_EMERG, error, "%s() for the control socket \"%s\" failed", failed, name);
+    set_rights(name, now->has_group ? now->group : (gid_t)-1, now->mode);
     return -1;
 }
 

@@ -187,8 +187,8 @@ static void clean_up(struct master *master)
     control_end(&master->control);
     /* names of killed processes, while lists of workers prove their pids */
     worker_list_remove_stale(pid_path, pid_path);
-    if (serving != NULL && serving->cycle->core.control != NULL)
-        worker_list_remove_stale(serving->cycle->core.control, pid_path);
+    if (serving != NULL && serving->cycle->core.control.path != NULL)
+        worker_list_remove_stale(serving->cycle->core.control.path, pid_path);
     worker_list_close(&master->list);
     endpoints_remove(&master->endpoints);
     pool_done(&master->pool);

@@ -137,8 +137,8 @@ static int prepare_daemon(struct start *start, struct log *standard_error)
     /* signals wait for the loop from now on, so that whoever ends us finds nothing left behind */
     signals_install(core->master_process ? ROLE_MASTER : ROLE_SINGLE);
     worker_list_remove_stale(path, path);
-    if (core->control != NULL)
-        worker_list_remove_stale(core->control, path);
+    if (core->control.path != NULL)
+        worker_list_remove_stale(core->control.path, path);
     shared_begin(start->shared, start->inheritance.side, start->inheritance.serial);
     if (lock_pidfile_or_share(start, path) == -1) {
         free(path);

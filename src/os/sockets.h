@@ -35,6 +35,8 @@ bool os_rights_are_refused(int fd);
 int os_socket_connect_path(int fd, const char *path);
 /* Gives the user of a unix domain socket's client, and the pid or 0. */
 int os_socket_peer(int fd, uid_t *uid, pid_t *pid);
+/* Whether the group is the client's own or, where the system tells them, a further group. */
+bool os_socket_peer_is_in(int fd, gid_t group);
 /* Opens a pidfd of the client; ESRCH: the client has ended. */
 int os_socket_peer_handle(int fd);
 /* Gives the limit and the length of the queue of a listening TCP socket. */

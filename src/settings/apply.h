@@ -66,6 +66,7 @@ struct apply {
     const struct setting *tables[TABLES + 1]; /* ends with NULL */
     const struct conf_word *use;              /* word that named the mechanism, or NULL */
     const struct conf_directive *affinity;    /* worker_cpu_affinity, or NULL */
+    const struct conf_word *control_group;    /* of the control socket, or NULL */
     const struct conf_directive *stream;      /* stored until the main context was applied */
     struct scope *stream_scope;               /* the block of stream {}, once read; or NULL */
     STAILQ_HEAD(, path_entry) paths;          /* paths of accepted directives */

@@ -28,6 +28,7 @@ struct answers;
 
 enum answers_kind {
     ANSWERS_USER,
+    ANSWERS_GROUP,
     ANSWERS_LISTEN,
     ANSWERS_HOST,
     ANSWERS_TARGET,

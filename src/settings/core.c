@@ -139,31 +139,6 @@ static int set_env(struct apply *apply, const struct conf_directive *directive, 
     return 0;
 }
 
-static int set_control(struct apply *apply, const struct conf_directive *directive, void *field)
-{
-    struct core_settings *core = field;
-    const char *text = directive->args[0].text, *path;
-    bool is_path = strncmp(text, "unix:", 5) == 0 && text[5] != '\0';
-
-    if (strcmp(text, "off") == 0) {
-        core->control_off = true;
-        return 0;
-    }
-    if (!is_path && apply->options->only_pid) /* the pid is enough to send a signal */
-        return 0;
-    if (!is_path)
-        return set_bad_value(apply, directive, 0, "expected unix:PATH or \"off\"");
-    path = apply_path(apply, text + 5);
-    if (path == NULL)
-        return -1;
-    if (strlen(path) > CONTROL_PATH_MAX && !apply->options->only_pid)
-        return set_bad_value(apply, directive, 0, "the path is longer than %d bytes: \"%s\"",
-            CONTROL_PATH_MAX, path);
-    core->control = path;
-    paths_add(apply, "control", PATH_CONTROL, path, &directive->args[0]);
-    return 0;
-}
-
 static int set_debug_points(
     struct apply *apply, const struct conf_directive *directive, void *field)
 {
@@ -209,7 +184,7 @@ static_assert(SANDBOX_OFF == 0 && SANDBOX_ON == 1 && SANDBOX_STRICT == 2, "in th
 #define CORE(member) .offset = offsetof(struct core_settings, member)
 
 const struct setting core_table[] = {
-    { "control", CONTEXT_MAIN, 1, 1, .set = set_control, .finds_master = true,
+    { "control", CONTEXT_MAIN, 1, 3, .set = control_set, .finds_master = true,
         .unset = "unix:@runstatedir@/forkbeard.sock" },
     { "daemon", CONTEXT_MAIN, 1, 1, .set = set_flag, CORE(daemon), .initial = "on" },
     { "debug_modules", CONTEXT_MAIN, 1, 1, .set = set_debug_modules, CORE(debug_modules),
@@ -278,39 +253,14 @@ static void default_user(struct apply *apply)
             DEFAULT_USER);
 }
 
-/* Puts the control socket beside the pid file: "x.sock" for "x.pid". */
-static void default_control(struct apply *apply)
-{
-    struct core_settings *core = &apply->cycle->core;
-    size_t n = strlen(core->pid);
-    const char *path;
-
-    if (n > 4 && strcmp(core->pid + n - 4, ".pid") == 0)
-        n -= 4;
-    path = apply_taken(apply, arena_printf(apply->cycle->arena, "%.*s.sock", (int)n, core->pid));
-    if (path == NULL)
-        return;
-    if (strlen(path) <= CONTROL_PATH_MAX) {
-        core->control = path;
-        paths_add_default(apply, "control", PATH_CONTROL, path);
-    } else {
-        report_warn(apply->report, NULL,
-            "\"%s\" is too long for a control socket, so there is none: set another path with "
-            "\"control\"",
-            path);
-    }
-}
-
 void core_finish_paths(struct apply *apply)
 {
     struct core_settings *core = &apply->cycle->core;
 
-    assert(!core->control_off || core->control == NULL);
     if (core->pid == NULL && apply->report->error_n == 0 && /* a mistake may hide the directive */
         (core->pid = apply_strdup(apply, apply->options->pid)) != NULL)
         paths_add_default(apply, "pid", PATH_PID, core->pid);
-    if (!core->control_off && core->control == NULL && core->pid != NULL)
-        default_control(apply);
+    control_set_default(apply);
 }
 
 /* Finds out whether a worker can be bound to a mask: at least one processor must be usable. */
@@ -364,6 +314,7 @@ void core_finish(struct apply *apply)
     core_finish_paths(apply);
     if (core->user == NULL)
         default_user(apply);
+    control_finish(apply);
     if (core->sandbox == SANDBOX_STRICT && !core->master_process)
         report_error(apply->report, NULL,
             "\"sandbox strict\" needs worker processes: set \"master_process on\"");

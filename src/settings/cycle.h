@@ -34,6 +34,18 @@ struct fb_pool {
     struct fb_pool *next;   /* in the order of the file; NULL: the last pool */
 };
 
+/* Who may connect to a control socket, besides root and the owner. */
+struct control_rights {
+    mode_t mode; /* of the file */
+    bool has_group;
+    gid_t group; /* its members, where the mode allows that */
+};
+
+struct control_settings {
+    const char *path; /* NULL: there is no control socket */
+    struct control_rights rights;
+};
+
 /* Settings of the main context. Times are milliseconds. */
 struct core_settings {
     int64_t daemon;
@@ -55,7 +67,7 @@ struct core_settings {
     int64_t rlimit_nofile;           /* -1: left alone */
     int64_t rlimit_core;             /* bytes; -1: left alone */
     const char *pid;
-    const char *control;           /* the path of the control socket; NULL: off */
+    struct control_settings control;
     bool control_off;              /* `off` was written; else the socket lies beside the pid file */
     const char *working_directory; /* NULL: left alone */
     const char *user;              /* NULL: not given, or not root */

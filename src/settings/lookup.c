@@ -60,6 +60,16 @@ static const char *ask_user(struct question *question)
     return NULL;
 }
 
+static const char *ask_group(struct question *question)
+{
+    const struct group *group = getgrnam(question->name);
+
+    if (group == NULL)
+        return "there is no such group";
+    *(gid_t *)question->answer = group->gr_gid;
+    return NULL;
+}
+
 /* Parses the name, and asks the service for a host in it; NULL, or the text of a mistake. */
 static const char *look_up_service(struct question *question)
 {
@@ -70,6 +80,8 @@ static const char *look_up_service(struct question *question)
     switch (question->kind) {
     case ANSWERS_USER:
         return ask_user(question);
+    case ANSWERS_GROUP:
+        return ask_group(question);
     case ANSWERS_HOST:
         return address_parse_host(question->name, question->port, question->answer);
     case ANSWERS_TARGET:
@@ -92,6 +104,9 @@ static const char *answer_question(struct apply *apply, struct question *questio
 {
     struct check_progress *progress = apply->options->progress;
     struct answers *answers = apply->options->answers;
+    const char *asked = question->kind == ANSWERS_USER    ? "user"
+                        : question->kind == ANSWERS_GROUP ? "group"
+                                                          : "host";
     bool is_foreign = progress != NULL && progress->foreign; /* asked by a module's code */
     const char *wrong;
     long n;
@@ -104,8 +119,7 @@ static const char *answer_question(struct apply *apply, struct question *questio
     }
     if (!is_foreign)
         check_progress_enter(progress, question->word, "while it was asked",
-            "the name service for %s \"%s\"", question->kind == ANSWERS_USER ? "user" : "host",
-            question->name);
+            "the name service for %s \"%s\"", asked, question->name);
     wrong = look_up_service(question);
     if (!is_foreign)
         check_progress_leave(progress);
@@ -168,6 +182,22 @@ const char *lookup_user(struct apply *apply, const struct conf_word *word, const
     *of_group = question.of_group;
     free(identity);
     return wrong;
+}
+
+const char *lookup_group(
+    struct apply *apply, const struct conf_word *word, const char *name, gid_t *out)
+{
+    struct question question = {
+        .kind = ANSWERS_GROUP,
+        .word = word,
+        .name = name,
+        .key = name,
+        .answer = out,
+        .least = sizeof(*out),
+        .most = sizeof(*out),
+    };
+
+    return answer_question(apply, &question);
 }
 
 /* Finds several addresses; another process has noted how many. */

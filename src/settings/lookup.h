@@ -21,6 +21,9 @@ struct lookup_addresses {
  * name, or the primary group. *of_group: the group is wrong. `word` NULL: no place. */
 const char *lookup_user(struct apply *apply, const struct conf_word *word, const char *user,
     const char *group, bool is_kept, bool *of_group);
+/* Finds the number of the group. */
+const char *lookup_group(
+    struct apply *apply, const struct conf_word *word, const char *name, gid_t *out);
 /* Parse as address_parse_listen(), address_parse_host() and target_parse() do. */
 const char *lookup_listen(
     struct apply *apply, const struct conf_word *word, struct lookup_addresses *out);

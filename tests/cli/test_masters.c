@@ -62,7 +62,7 @@ static void remove_name(const char *path, const char *suffix)
 
 static struct core_settings use_names(const char *pid, const char *control)
 {
-    struct core_settings core = { .pid = pid_path, .control = control_path };
+    struct core_settings core = { .pid = pid_path, .control.path = control_path };
 
     snprintf(pid_path, sizeof(pid_path), "%s/%s", directory, pid);
     snprintf(control_path, sizeof(control_path), "%s/%s", directory, control);
@@ -91,7 +91,7 @@ START_TEST(there_is_none)
     ck_assert_int_eq(masters_find(&masters, &core, NULL), 0);
     ck_assert_uint_eq(masters.n, 0);
     masters_free(&masters);
-    core.control = NULL;
+    core.control.path = NULL;
     core.pid = "/nowhere/at/all.pid";
     ck_assert_int_eq(masters_find(&masters, &core, NULL), 0);
     ck_assert_uint_eq(masters.n, 0);

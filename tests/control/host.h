@@ -296,7 +296,9 @@ static inline void set_up(struct host *host)
     host->clock.mono_ms = 10000;
     timers_init(&host->timers, &host->clock, NULL);
     control_socket_init(&host->socket);
-    ck_assert_int_eq(control_socket_create(&host->socket, host->path, false, &host->log), 0);
+    ck_assert_int_eq(control_socket_create(&host->socket,
+                         &(struct control_settings) { .path = host->path }, false, &host->log),
+        0);
     host->groups = calloc(GROUPS_MOST, sizeof(*host->groups));
     host->group_servers = calloc(GROUPS_MOST, 3 * sizeof(*host->group_servers));
     ck_assert(host->groups != NULL && host->group_servers != NULL);

@@ -257,14 +257,16 @@ END_TEST
 
 START_TEST(a_socket_in_use_is_not_replaced)
 {
+    struct control_settings settings = { .rights.mode = 0600 };
     struct control_socket second;
     struct host host;
 
     set_up(&host);
+    settings.path = host.path;
     control_socket_init(&second);
-    ck_assert_int_eq(control_socket_create(&second, host.path, false, &host.log), -1);
+    ck_assert_int_eq(control_socket_create(&second, &settings, false, &host.log), -1);
     ck_assert(control_socket_is_at(&host.socket, host.path));
-    ck_assert_int_eq(control_socket_create(&second, host.path, true, &host.log), 0);
+    ck_assert_int_eq(control_socket_create(&second, &settings, true, &host.log), 0);
     ck_assert(!control_socket_is_at(&host.socket, host.path));
     control_socket_remove(&second, &host.log);
     tear_down(&host);
@@ -346,6 +348,7 @@ END_TEST
 
 START_TEST(a_path_that_ends_as_an_old_ones_comes_back)
 {
+    struct control_settings settings = { .rights.mode = 0600 };
     struct control_socket control;
     struct host host;
     char path[80], second[88], name[PATH_MAX];
@@ -353,8 +356,9 @@ START_TEST(a_path_that_ends_as_an_old_ones_comes_back)
     set_up(&host);
     snprintf(path, sizeof(path), "%s/my.oldbin", host.directory);
     snprintf(second, sizeof(second), "%s.oldbin", path);
+    settings.path = path;
     control_socket_init(&control);
-    ck_assert_int_eq(control_socket_create(&control, path, false, &host.log), 0);
+    ck_assert_int_eq(control_socket_create(&control, &settings, false, &host.log), 0);
     control_socket_add_name(&control, ".oldbin", &host.log);
     control_socket_restore_path(&control, &host.log); /* the new process has not served */
     ck_assert_str_eq(control_socket_path(&control, name), path);

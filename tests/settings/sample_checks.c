@@ -36,7 +36,7 @@ void check_env(const struct cycle *cycle)
 
 void check_control(const struct cycle *cycle)
 {
-    ck_assert_str_eq(strrchr(cycle->core.control, '/'), "/a.sock");
+    ck_assert_str_eq(strrchr(cycle->core.control.path, '/'), "/a.sock");
 }
 
 void check_error_log(const struct cycle *cycle)

@@ -88,7 +88,7 @@ static void check_cycle(const struct cycle *cycle, const char *prefix)
     const struct listener *listener = STAILQ_FIRST(&cycle->stream.listeners.list);
 
     ck_assert_str_eq(below(core->pid, prefix), "logs/a.pid");
-    ck_assert_str_eq(below(core->control, prefix), "run/a.sock");
+    ck_assert_str_eq(below(core->control.path, prefix), "run/a.sock");
     ck_assert_str_eq(below(core->working_directory, prefix), "work");
     ck_assert_uint_eq(core->log_n, 2);
     ck_assert_str_eq(below(core->logs[0].path, prefix), "logs/a.log");

@@ -210,7 +210,7 @@ START_TEST(the_way_to_the_master_may_have_variables)
         MAIN "worker_processes ${NONE}; pid ${DIR}/a.pid; control unix:${DIR}/a.sock; events {",
         "");
     ck_assert_str_eq(strrchr(loading.cycle->core.pid, '/') - 4, "/sub/a.pid");
-    ck_assert_str_eq(strrchr(loading.cycle->core.control, '/') - 4, "/sub/a.sock");
+    ck_assert_str_eq(strrchr(loading.cycle->core.control.path, '/') - 4, "/sub/a.sock");
     refuse_text(&loading, MAIN "pid ${NONE};",
         "the environment variable \"NONE\" is not set: set it, or write a default as in "
         "\"${NONE:-default}\" in /main:1:26\n");

@@ -32,6 +32,8 @@ struct group *getgrnam(const char *name)
 {
     static struct group same = { .gr_gid = 35 }, adm = { .gr_gid = 4 };
 
+    if (machine.deserted)
+        return NULL;
     if (strcmp(name, "adm") == 0)
         return &adm;
     return strcmp(name, "www") == 0 ? &same : NULL;
@@ -130,6 +132,67 @@ START_TEST(others_cannot_choose_a_user)
 }
 END_TEST
 
+static void check_rights(
+    struct loading *loading, const char *text, unsigned mode, bool has_group, unsigned group)
+{
+    const struct control_rights *rights;
+
+    accept_text(loading, text, "");
+    rights = &loading->cycle->core.control.rights;
+    ck_assert_uint_eq(rights->mode, mode);
+    ck_assert(rights->has_group == has_group);
+    if (has_group)
+        ck_assert_uint_eq(rights->group, group);
+}
+
+START_TEST(a_group_may_use_the_control_socket)
+{
+    struct loading loading;
+
+    machine.root = true;
+    loading_begin(&loading);
+    check_rights(&loading, "user www; events { }", 0600, false, 0);
+    check_rights(&loading, "user www; control unix:/c; events { }", 0600, false, 0);
+    check_rights(&loading, "user www; control unix:/c mode=0600; events { }", 0600, false, 0);
+    check_rights(&loading, "user www; control unix:/c group=adm; events { }", 0660, true, 4);
+    check_rights(&loading, "control unix:/c mode=600 group=7; user www; events { }", 0600, true, 7);
+    refuse_text(&loading, "control unix:/c group=no_such_group; events { }",
+        "invalid value \"group=no_such_group\" in \"control\" directive: there is no such group in "
+        "/main:1:17\n");
+    refuse_text(&loading, "control unix:/c mode=0660; events { }",
+        "\"mode=0660\" lets a group use the control socket: name it with \"group=\" in "
+        "/main:1:17\n");
+    loading_end(&loading);
+}
+END_TEST
+
+/* The primary group, and further ones, of the user that is named, before or behind, or not. */
+START_TEST(a_group_of_the_workers_may_not)
+{
+    static const char *const texts[][2] = {
+        { "control unix:/c group=www; user www; events { }", "group=www" },
+        { "control unix:/c group=101; user www adm; events { }", "group=101" },
+        { "control unix:/c group=34; events { }", "group=34" },
+    };
+    struct loading loading;
+    char expected[256];
+
+    machine.root = true;
+    loading_begin(&loading);
+    for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        load(&loading, "events { }"); /* asks for the default user */
+        snprintf(expected, sizeof(expected),
+            "\"%s\" in \"control\" directive: the workers, of user \"%s\", are in this group and "
+            "could command the daemon: make a group for operators alone in /main:1:17\n",
+            texts[i][1], i < 2 ? "www" : machine.asked);
+        refuse_text(&loading, texts[i][0], expected);
+    }
+    machine.root = false; /* the workers have the master's user */
+    check_rights(&loading, "control unix:/c group=34; events { }", 0660, true, 34);
+    loading_end(&loading);
+}
+END_TEST
+
 /* A configuration check notes answers for the later reading. */
 START_TEST(what_a_check_has_noted_is_not_asked_again)
 {
@@ -141,12 +204,12 @@ START_TEST(what_a_check_has_noted_is_not_asked_again)
     loading_begin(&loading);
     loading.options.answers = answers;
     loading.options.progress = &progress;
-    accept_text(&loading, "user www adm; events { }", "");
+    accept_text(&loading, "user www; control unix:/c group=adm; events { }", "");
     machine.deserted = true;
     loading.options.progress = NULL;
-    accept_text(&loading, "user www adm; events { }", "");
-    check_user(&loading, "www", 33, 4);
-    refuse_text(&loading, "user www; events { }",
+    check_rights(&loading, "user www; control unix:/c group=adm; events { }", 0660, true, 4);
+    check_user(&loading, "www", 33, 35);
+    refuse_text(&loading, "user www adm; events { }",
         "invalid value \"www\" in \"user\" directive: the configuration was changed after the "
         "check, try again in /main:1:6\n");
     loading_end(&loading);
@@ -182,6 +245,8 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_user_has_a_group);
     tcase_add_test(tcase, user_and_group_must_exist);
+    tcase_add_test(tcase, a_group_may_use_the_control_socket);
+    tcase_add_test(tcase, a_group_of_the_workers_may_not);
     tcase_add_test(tcase, what_a_check_has_noted_is_not_asked_again);
     tcase_add_test(tcase, answers_of_another_process_are_not_trusted);
     tcase_add_test(tcase, root_s_workers_are_not_root_by_default);

@@ -18,6 +18,8 @@
 #define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "/"
 #define LEVEL "expected a level: debug, info, notice, warn, error, crit, alert or emerg"
 #define RULE "expected an address, a CIDR block, \"unix:\" or \"all\""
+#define CONTROL_MODE                                                                               \
+    "expected 0600, or 0660 for a \"group\": rights for the owner, and none for others"
 #define PARAMETERS "expected server=, facility=, tag=, severity=, format= or nohostname"
 #define LIMIT "expected burst=number, interval=time, or \"off\" alone"
 #define TAG_32 "abcdefghijklmnopqrstuvwxyz012345"
@@ -30,6 +32,15 @@ static const struct wrong {
     { "control", "unix:", "unix:", "expected unix:PATH or \"off\"" },
     { "control", "unix:" LONG, "unix:" LONG, "the path is longer than 100 bytes: \"" LONG "\"" },
     { "control", "on", "on", "expected unix:PATH or \"off\"" },
+    { "control", "unix:/c mode=0666", "mode=0666", CONTROL_MODE },
+    { "control", "unix:/c mode=0060", "mode=0060", CONTROL_MODE },
+    { "control", "unix:/c mode=1660", "mode=1660", CONTROL_MODE },
+    { "control", "unix:/c mode=rw", "mode=rw", CONTROL_MODE },
+    { "control", "unix:/c mode=", "mode=", CONTROL_MODE },
+    { "control", "unix:/c world", "world", "expected mode=MODE or group=NAME, once" },
+    { "control", "unix:/c group=4 group=5", "group=5", "expected mode=MODE or group=NAME, once" },
+    { "control", "unix:/c group=", "group=", "there is no such group" },
+    { "control", "off group=4", "off", "expected unix:PATH or \"off\"" },
     { "daemon", "yes", "yes", "expected \"on\" or \"off\"" },
     { "daemon", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "debug_modules", "1", "1", "expected \"on\" or \"off\"" },
@@ -356,16 +367,16 @@ START_TEST(the_control_socket_lies_beside_the_pid_file)
             accept_text(&loading, text, "");
             core = &loading.cycle->core;
             if (controls[i].path == NULL)
-                ck_assert_ptr_null(core->control);
+                ck_assert_ptr_null(core->control.path);
             else
-                ck_assert_str_eq(core->control, controls[i].path);
+                ck_assert_str_eq(core->control.path, controls[i].path);
         }
     loading.options.only_pid = false;
     accept_text(&loading, "pid " LONG ".pid; events { }",
         "warning: \"" LONG
         ".sock\" is too long for a control socket, so there is none: set another path with "
         "\"control\"\n");
-    ck_assert_ptr_null(loading.cycle->core.control);
+    ck_assert_ptr_null(loading.cycle->core.control.path);
     loading_end(&loading);
 }
 END_TEST

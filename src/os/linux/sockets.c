@@ -25,6 +25,9 @@
 #ifndef SO_BUF_LOCK
 #define SO_BUF_LOCK 72
 #endif
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59
+#endif
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -205,6 +208,27 @@ int os_socket_peer(int fd, uid_t *uid, pid_t *pid)
     *uid = peer.uid;
     *pid = peer.pid;
     return 0;
+}
+
+/* The further groups since Linux 4.13. */
+bool os_socket_peer_is_in(int fd, gid_t group)
+{
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+    gid_t *groups;
+    bool found;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == -1)
+        return false;
+    found = peer.gid == group;
+    length = NGROUPS_MAX * sizeof(*groups);
+    groups = malloc(length);
+    if (groups == NULL || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length) == -1)
+        length = 0;
+    for (size_t i = 0; i < length / sizeof(*groups); i++)
+        found = found || groups[i] == group;
+    free(groups);
+    return found;
 }
 
 /* Since Linux 6.5. */

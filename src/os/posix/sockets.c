@@ -153,6 +153,14 @@ int os_socket_peer(int fd, uid_t *uid, pid_t *pid)
     return getpeereid(fd, uid, &gid);
 }
 
+bool os_socket_peer_is_in(int fd, gid_t group)
+{
+    uid_t uid;
+    gid_t gid;
+
+    return getpeereid(fd, &uid, &gid) == 0 && gid == group;
+}
+
 int os_socket_peer_handle(int fd)
 {
     errno = ENOSYS;
