@@ -215,8 +215,10 @@ void config_check_addresses(const struct cycle *cycle, struct log *log, int exce
     report_init(&checking.report, cycle->arena);
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         check_listening(&checking, listener);
-    if (cycle->core.master_process)
+    if (cycle->core.master_process) {
         check_control(&checking, cycle->core.control.path);
+        check_control(&checking, cycle->core.control_read.path);
+    }
     report_show(&checking.report, log, excerpts);
     in_use_done(&checking.in_use);
     free(checking.held);

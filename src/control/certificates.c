@@ -79,8 +79,8 @@ void control_certificates_handle(struct control_client *client)
         reply_certificates(client, (struct json_value) { NULL, 0 });
         return;
     }
-    refused = control_is_waiting_full(control) ? "too many clients wait for an outcome, try again"
-                                               : control->ops->ask_certificates(control->host);
+    refused = control_is_waiting_full(client) ? "too many clients wait for an outcome, try again"
+                                              : control->ops->ask_certificates(control->host);
     if (refused != NULL) {
         control_reply_error(client, refused, false);
         return;

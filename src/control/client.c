@@ -15,15 +15,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-bool control_is_waiting_full(const struct control *control)
+bool control_is_waiting_full(const struct control_client *client)
 {
-    const struct control_client *client;
+    const struct control_client *other;
     unsigned n = 0;
 
-    TAILQ_FOREACH (client, &control->clients, link)
-        n += client->waiting_for != CONTROL_WAIT_NONE;
+    TAILQ_FOREACH (other, &client->control->clients, link)
+        n += other->waiting_for != CONTROL_WAIT_NONE;
     assert(n <= CONTROL_WAITING_MAX);
-    return n == CONTROL_WAITING_MAX;
+    return n >= (client->read_only ? CONTROL_WAITING_MAX / 2 : CONTROL_WAITING_MAX);
 }
 
 void control_client_check(const struct control_client *client)
@@ -273,10 +273,9 @@ static bool is_worker_user(const struct pool *pool, uid_t uid)
 
 /* Returns the reason against a client of a user other than root and the daemon's, or NULL. Workers
  * with a user of their own may not ask, whatever their groups. */
-static const char *refuse_user(const struct control *control, int fd, uid_t uid)
+static const char *refuse_user(
+    const struct control *control, const struct control_rights *rights, int fd, uid_t uid)
 {
-    const struct control_rights *rights = &control->socket->rights;
-
     if (!rights->has_group)
         return "permission denied: only root and the daemon's own user may ask";
     if (is_worker_user(control->pool, uid))
@@ -286,7 +285,8 @@ static const char *refuse_user(const struct control *control, int fd, uid_t uid)
     return NULL;
 }
 
-const char *control_client_refusal(struct control *control, int fd, pid_t *pid)
+const char *control_client_refusal(
+    struct control *control, const struct control_rights *rights, int fd, pid_t *pid)
 {
     const char *refused;
     uid_t uid;
@@ -298,7 +298,7 @@ const char *control_client_refusal(struct control *control, int fd, pid_t *pid)
             control->pool->log, LEVEL_ERROR, errno, "a client of the control socket is unknown");
         return "the client could not be identified";
     }
-    refused = uid != 0 && uid != geteuid() ? refuse_user(control, fd, uid) : NULL;
+    refused = uid != 0 && uid != geteuid() ? refuse_user(control, rights, fd, uid) : NULL;
     if (refused != NULL)
         return refuse_peer(control, uid, *pid, refused);
     if (*pid == 0 || *pid == process_ops->self())

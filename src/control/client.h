@@ -37,6 +37,7 @@ struct control_client {
     int fd;
     pid_t pid;
     uint64_t event_n;      /* number of the latest event that the client was sent */
+    bool read_only;        /* asks, and commands nothing */
     bool progress;         /* wants progress lines while the command waits */
     bool told;             /* a progress line was sent for the command */
     bool ended;            /* end of input */
@@ -48,11 +49,14 @@ struct control_client {
     char in[CONTROL_REQUEST_MAX];
 };
 
-/* Finds the pid (0: outside of our container); returns the reason of a refusal, or NULL. */
-const char *control_client_refusal(struct control *control, int fd, pid_t *pid);
+/* Finds the pid (0: outside of our container) of a client of a socket with these rights; returns
+ * the reason of a refusal, or NULL. */
+const char *control_client_refusal(
+    struct control *control, const struct control_rights *rights, int fd, pid_t *pid);
 void control_client_destroy(struct control_client *client);
-/* Whether as many clients wait as may. */
-bool control_is_waiting_full(const struct control *control);
+/* Whether as many clients wait as may when this client begins to: those that only read leave half
+ * of the places to others. */
+bool control_is_waiting_full(const struct control_client *client);
 /* Asserts the invariants between two calls. */
 void control_client_check(const struct control_client *client);
 /* Takes a legal step, and sets or disarms the timer. */

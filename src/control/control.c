@@ -45,7 +45,7 @@ static void give_command(struct control_client *client, const struct signal_row 
     struct control *control = client->control;
     enum command command = s->commands[ROLE_MASTER];
     enum control_wait outcome = outcomes[command] != 0 ? outcomes[command] : CONTROL_WAIT_EXIT;
-    bool full = control_is_waiting_full(control);
+    bool full = control_is_waiting_full(client);
     const char *refused;
     struct json json;
 
@@ -74,6 +74,16 @@ static void give_command(struct control_client *client, const struct signal_row 
     control_reply_end(&json, client, false);
 }
 
+/* Whether the request changes nothing, as all on a socket for reading must. */
+static bool is_reading(const char *word, struct json_value request)
+{
+    if (strcmp(word, "upstream") == 0)
+        return json_member(request, "state").text == NULL &&
+               json_member(request, "server").text == NULL;
+    return strcmp(word, "status") == 0 || strcmp(word, "certificates") == 0 ||
+           strcmp(word, "events") == 0;
+}
+
 /* Handles the request in the first `n` bytes of the input; the client leaves CLIENT_READING. */
 static void handle_client_request(struct control_client *client, size_t n)
 {
@@ -90,6 +100,13 @@ static void handle_client_request(struct control_client *client, size_t n)
     }
     if (!json_text(json_member(request, "command"), word, sizeof(word))) {
         control_reply_error(client, "the request has no \"command\": " COMMANDS, false);
+        return;
+    }
+    if (client->read_only && !is_reading(word, request)) {
+        control_reply_error(client,
+            "this socket is for reading alone: status, upstream without a state, certificates and "
+            "events",
+            false);
         return;
     }
     client->progress = json_is_true(json_member(request, "progress"));
@@ -239,7 +256,7 @@ static void cut_off(struct loop *loop, struct timer *timer)
 }
 
 /* Begins with a new client. A process without permission gets an error and is cut off. */
-static void begin_control_client(struct control *control, int fd)
+static void begin_control_client(struct control *control, enum control_use use, int fd)
 {
     struct control_client *client = malloc(sizeof(*client));
     const char *refused;
@@ -256,11 +273,12 @@ static void begin_control_client(struct control *control, int fd)
     client->kind = CONTROL_CLIENT_KIND;
     client->control = control;
     client->fd = fd;
+    client->read_only = use == CONTROL_READ;
     client->patience.expired = cut_off;
     timers_arm(control->pool->timers, &client->patience, CONTROL_PATIENCE_MS);
     TAILQ_INSERT_TAIL(&control->clients, client, link);
     control->client_n++;
-    refused = control_client_refusal(control, fd, &client->pid);
+    refused = control_client_refusal(control, &control->sockets[use].rights, fd, &client->pid);
     client->activity = ++control->activity;
     if (refused != NULL)
         control_reply_error(client, refused, true);
@@ -279,12 +297,14 @@ static void accept_again(struct loop *loop, struct timer *timer)
 
     CHECK_KIND(control, CONTROL_KIND);
     assert(loop == NULL);
-    process_ops->wakeup_expect(control->socket->fd, WAKEUP_INPUT);
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        if (control->sockets[i].fd != -1)
+            process_ops->wakeup_expect(control->sockets[i].fd, WAKEUP_INPUT);
     control_serve(control);
 }
 
 void control_init(struct control *control, const struct control_ops *ops, void *host,
-    const struct pool *pool, const struct control_socket *socket)
+    const struct pool *pool, const struct control_socket *sockets)
 {
     assert(ops->write_head != NULL && ops->write_tail != NULL && ops->add_problems != NULL);
     assert(ops->command != NULL && ops->is_master != NULL);
@@ -293,7 +313,7 @@ void control_init(struct control *control, const struct control_ops *ops, void *
         .ops = ops,
         .host = host,
         .pool = pool,
-        .socket = socket,
+        .sockets = sockets,
         .ticks = ticks_mark(),
         .retry = { .expired = accept_again },
     };
@@ -306,7 +326,8 @@ void control_check(const struct control *control)
     unsigned n = 0;
 
     CHECK_KIND(control, CONTROL_KIND);
-    assert((control->socket->path == NULL) == (control->socket->fd == -1));
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        assert((control->sockets[i].path == NULL) == (control->sockets[i].fd == -1));
     TAILQ_FOREACH (client, &control->clients, link) {
         control_client_check(client);
         assert(client->control == control);
@@ -316,11 +337,12 @@ void control_check(const struct control *control)
 }
 
 /* The kernel announces a queued client only once: a failure is followed by a retry. */
-void control_accept(struct control *control)
+static void accept_from(struct control *control, enum control_use use)
 {
-    CHECK_KIND(control, CONTROL_KIND);
+    int listening = control->sockets[use].fd;
+
     for (int i = 0; i < ACCEPT_MAX; i++) {
-        int fd = descriptor_accept(control->socket->fd, NULL, NULL, O_NONBLOCK);
+        int fd = descriptor_accept(listening, NULL, NULL, O_NONBLOCK);
 
         if (fd == -1 && errno == EAGAIN)
             return;
@@ -331,14 +353,22 @@ void control_accept(struct control *control)
                 log_write(control->pool->log, LEVEL_ERROR, errno,
                     "accept4() for the control socket failed");
             control->accept_failed = true;
-            process_ops->wakeup_expect(control->socket->fd, WAKEUP_END);
+            process_ops->wakeup_expect(listening, WAKEUP_END);
             timers_arm(control->pool->timers, &control->retry, RETRY_MS);
             return;
         }
         control->accept_failed = false;
-        begin_control_client(control, fd);
+        begin_control_client(control, use, fd);
     }
     process_ops->raise(SIGIO); /* perhaps more wait */
+}
+
+void control_accept(struct control *control)
+{
+    CHECK_KIND(control, CONTROL_KIND);
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        if (control->sockets[i].fd != -1)
+            accept_from(control, i);
 }
 
 void control_serve(struct control *control)
@@ -346,8 +376,7 @@ void control_serve(struct control *control)
     struct control_client *client, *next;
 
     CHECK_KIND(control, CONTROL_KIND);
-    if (control->socket->fd != -1)
-        control_accept(control);
+    control_accept(control);
     TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
         run_client(client);
 }
@@ -358,8 +387,9 @@ int control_take_over(struct control *control)
     int status = 0;
 
     control_check(control);
-    if (control->socket->fd != -1 && process_ops->wakeup_add(control->socket->fd) == -1)
-        status = -1;
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        if (control->sockets[i].fd != -1 && process_ops->wakeup_add(control->sockets[i].fd) == -1)
+            status = -1;
     TAILQ_FOREACH (client, &control->clients, link)
         if (process_ops->wakeup_add(client->fd) == -1)
             status = -1;

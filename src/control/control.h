@@ -63,8 +63,8 @@ struct control {
     const struct control_ops *ops;
     void *host;
     const struct pool *pool;
-    const struct control_socket *socket; /* the host's */
-    struct ticks_mark ticks;             /* the beginning, to measure the rate of ticks */
+    const struct control_socket *sockets; /* the host's, CONTROL_SOCKETS */
+    struct ticks_mark ticks;              /* the beginning, to measure the rate of ticks */
     TAILQ_HEAD(, control_client) clients;
     unsigned client_n;
     uint64_t event_n;   /* number of the latest event that followers were sent */
@@ -77,7 +77,7 @@ struct control {
 
 /* The pointers stay the caller's and outlive the control. */
 void control_init(struct control *control, const struct control_ops *ops, void *host,
-    const struct pool *pool, const struct control_socket *socket);
+    const struct pool *pool, const struct control_socket *sockets);
 /* Asserts the invariants between two calls, of all clients too. */
 void control_check(const struct control *control);
 /* Accepts clients, and serves all clients without waiting. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Moves the pid file and the control socket through their phases. endpoints_set() alone changes the
- * phase. An unchanged path is only compared with the file. */
+/* Moves the pid file and the control sockets through their phases. endpoints_set() alone changes
+ * the phase. An unchanged path is only compared with the file. */
 #include "control/endpoints.h"
 
 #include "base/check.h"
@@ -34,8 +34,6 @@ static void endpoints_set(struct endpoints *endpoints, enum endpoints_phase phas
 void endpoints_check(const struct endpoints *endpoints)
 {
     const struct pidfile *pidfile = &endpoints->pidfile, *next = &endpoints->next_pidfile;
-    const struct control_socket *control = &endpoints->control;
-    const struct control_socket *next_control = &endpoints->next_control;
 
     CHECK_KIND(endpoints, ENDPOINTS_KIND);
     assert(endpoints->phase < ENDPOINTS_PHASES);
@@ -44,9 +42,14 @@ void endpoints_check(const struct endpoints *endpoints)
     assert(pidfile->left == (endpoints->phase >= ENDPOINTS_HANDED_OVER));
     assert((next->lock_fd == -1) == (next->path == NULL));
     assert(!next->left && (next->lock_fd == -1 || next->lock_fd != pidfile->lock_fd));
-    assert((control->path == NULL) == (control->fd == -1));
-    assert((next_control->path == NULL) == (next_control->fd == -1));
-    assert(next_control->fd == -1 || next_control->fd != control->fd);
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++) {
+        const struct control_socket *control = &endpoints->controls[i];
+        const struct control_socket *next_control = &endpoints->next_controls[i];
+
+        assert((control->path == NULL) == (control->fd == -1));
+        assert((next_control->path == NULL) == (next_control->fd == -1));
+        assert(next_control->fd == -1 || next_control->fd != control->fd);
+    }
 }
 
 void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile, struct log *log)
@@ -57,8 +60,10 @@ void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile, 
         .pidfile = *pidfile,
         .next_pidfile = { .lock_fd = -1 },
     };
-    control_socket_init(&endpoints->control);
-    control_socket_init(&endpoints->next_control);
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++) {
+        control_socket_init(&endpoints->controls[i]);
+        control_socket_init(&endpoints->next_controls[i]);
+    }
     endpoints_check(endpoints);
 }
 
@@ -88,12 +93,31 @@ static void remove_pidfile(struct pidfile *pidfile, struct log *log)
     *pidfile = (struct pidfile) { .lock_fd = -1 };
 }
 
+static const struct control_settings *settings_of(
+    const struct core_settings *core, enum control_use use)
+{
+    return use == CONTROL_READ ? &core->control_read : &core->control;
+}
+
+/* Makes the control socket, unless there is none or it is there. */
+static int prepare_control(struct endpoints *endpoints, enum control_use use,
+    const struct control_settings *settings, const char *replaced)
+{
+    struct control_socket *next = &endpoints->next_controls[use];
+    const char *path = settings->path;
+
+    if (path == NULL || control_socket_is_at(&endpoints->controls[use], path) ||
+        control_socket_is_at(next, path))
+        return 0;
+    control_socket_remove(next, endpoints->log);
+    return control_socket_create(
+        next, settings, replaced != NULL && strcmp(replaced, path) == 0, endpoints->log);
+}
+
 int endpoints_prepare(
-    struct endpoints *endpoints, const struct core_settings *core, const char *replaced)
+    struct endpoints *endpoints, const struct core_settings *core, char *const *replaced)
 {
     struct pidfile *pidfile = &endpoints->pidfile, *next = &endpoints->next_pidfile;
-    struct control_socket *next_control = &endpoints->next_control;
-    const char *path = core->control.path;
 
     assert(role_is(ROLE_MASTER));
     CHECK_KIND(endpoints, ENDPOINTS_KIND);
@@ -107,52 +131,64 @@ int endpoints_prepare(
         if (lock_next_pidfile(next, core->pid, endpoints->log) == -1)
             return -1;
     }
-    if (path != NULL && !control_socket_is_at(&endpoints->control, path) &&
-        !control_socket_is_at(next_control, path)) {
-        bool replace = replaced != NULL && strcmp(replaced, path) == 0;
-
-        control_socket_remove(next_control, endpoints->log);
-        if (control_socket_create(next_control, &core->control, replace, endpoints->log) == -1)
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        if (prepare_control(
+                endpoints, i, settings_of(core, i), replaced != NULL ? replaced[i] : NULL) == -1)
             return -1;
-    }
     return pidfile_write_pid(next->lock_fd != -1 ? next : pidfile, endpoints->log);
 }
 
 void endpoints_undo(struct endpoints *endpoints)
 {
     endpoints_check(endpoints);
-    control_socket_remove(&endpoints->next_control, endpoints->log);
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++) {
+        control_socket_remove(&endpoints->next_controls[i], endpoints->log);
+        assert(endpoints->next_controls[i].fd == -1);
+    }
     remove_pidfile(&endpoints->next_pidfile, endpoints->log);
-    assert(endpoints->next_control.fd == -1 && endpoints->next_pidfile.path == NULL);
+    assert(endpoints->next_pidfile.path == NULL);
 }
 
-/* Gives a socket that stays at its path the rights of the configuration. */
-static int allow_again(struct endpoints *endpoints, const struct control_settings *settings)
+/* Gives sockets that stay at their paths the rights of the configuration. */
+static int allow_again(struct endpoints *endpoints, const struct core_settings *core)
 {
-    if (endpoints->phase == ENDPOINTS_HANDED_OVER || endpoints->next_control.fd != -1 ||
-        settings->path == NULL)
-        return 0;
-    return control_socket_allow(&endpoints->control, &settings->rights, endpoints->log);
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++) {
+        const struct control_settings *settings = settings_of(core, i);
+
+        if (settings->path != NULL && endpoints->next_controls[i].fd == -1 &&
+            control_socket_allow(&endpoints->controls[i], &settings->rights, endpoints->log) == -1)
+            return -1;
+    }
+    return 0;
+}
+
+static void publish_control(
+    struct endpoints *endpoints, enum control_use use, const struct control_settings *settings)
+{
+    struct control_socket *control = &endpoints->controls[use];
+    struct control_socket *next = &endpoints->next_controls[use];
+
+    if (next->fd == -1 && (settings->path != NULL || control->fd == -1))
+        return;
+    control_socket_remove(control, endpoints->log);
+    *control = *next;
+    control_socket_init(next);
+    process_ops->raise(SIGIO); /* clients may have connected before */
 }
 
 int endpoints_publish(
-    struct endpoints *endpoints, const struct core_settings *core, const char *replaced)
+    struct endpoints *endpoints, const struct core_settings *core, char *const *replaced)
 {
-    struct control_socket *control = &endpoints->control, *next = &endpoints->next_control;
+    /* a socket that was handed over keeps the second name until the end of the new process */
+    bool handed_over = endpoints->phase == ENDPOINTS_HANDED_OVER;
 
     if (endpoints_prepare(endpoints, core, replaced) == -1 ||
-        allow_again(endpoints, &core->control) == -1) {
+        (!handed_over && allow_again(endpoints, core) == -1)) {
         endpoints_undo(endpoints);
         return -1;
     }
-    /* a socket that was handed over keeps the second name until the end of the new process */
-    if (endpoints->phase != ENDPOINTS_HANDED_OVER &&
-        (next->fd != -1 || (core->control.path == NULL && control->fd != -1))) {
-        control_socket_remove(control, endpoints->log);
-        *control = *next;
-        control_socket_init(next);
-        process_ops->raise(SIGIO); /* clients may have connected before */
-    }
+    for (unsigned i = 0; !handed_over && i < CONTROL_SOCKETS; i++)
+        publish_control(endpoints, i, settings_of(core, i));
     if (endpoints->next_pidfile.lock_fd != -1) {
         remove_pidfile(&endpoints->pidfile, endpoints->log);
         endpoints->pidfile = endpoints->next_pidfile;
@@ -160,12 +196,11 @@ int endpoints_publish(
     }
     if (endpoints->phase == ENDPOINTS_ASIDE)
         endpoints_set(endpoints, ENDPOINTS_OURS);
-    assert(endpoints->phase == ENDPOINTS_HANDED_OVER || next->fd == -1);
     return 0;
 }
 
 void endpoints_publish_again(
-    struct endpoints *endpoints, const struct core_settings *core, const char *replaced)
+    struct endpoints *endpoints, const struct core_settings *core, char *const *replaced)
 {
     if (endpoints_publish(endpoints, core, replaced) == -1)
         log_write(endpoints->log, LEVEL_ERROR, 0,
@@ -176,8 +211,9 @@ int endpoints_prepare_hand_over(struct endpoints *endpoints)
 {
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_SHARED);
-    control_socket_add_name(
-        &endpoints->control, PIDFILE_OLD_SUFFIX, endpoints->log); /* signals still work */
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        control_socket_add_name(
+            &endpoints->controls[i], PIDFILE_OLD_SUFFIX, endpoints->log); /* signals still work */
     return pidfile_add_name(&endpoints->pidfile, PIDFILE_OLD_SUFFIX, endpoints->log);
 }
 
@@ -186,7 +222,8 @@ void endpoints_hand_over(struct endpoints *endpoints)
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_HANDED_OVER);
     pidfile_leave_path(&endpoints->pidfile, endpoints->log);
-    control_socket_leave_path(&endpoints->control);
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        control_socket_leave_path(&endpoints->controls[i]);
 }
 
 void endpoints_take_back(struct endpoints *endpoints)
@@ -195,7 +232,8 @@ void endpoints_take_back(struct endpoints *endpoints)
     if (endpoints->phase == ENDPOINTS_ASIDE)
         return;
     endpoints_set(endpoints, ENDPOINTS_OURS);
-    control_socket_restore_path(&endpoints->control, endpoints->log);
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        control_socket_restore_path(&endpoints->controls[i], endpoints->log);
     pidfile_restore_path(&endpoints->pidfile, endpoints->log);
 }
 
@@ -204,12 +242,15 @@ void endpoints_step_aside(struct endpoints *endpoints)
     char suffix[PIDFILE_SUFFIX_MAX];
 
     endpoints_check(endpoints);
-    assert(endpoints->next_pidfile.path == NULL && endpoints->next_control.fd == -1);
+    assert(endpoints->next_pidfile.path == NULL);
     if (endpoints->phase != ENDPOINTS_ASIDE) /* otherwise for the sake of our pid */
         endpoints_set(endpoints, ENDPOINTS_ASIDE);
     snprintf(suffix, sizeof(suffix), PIDFILE_QUIT_SUFFIX "%d", (int)process_ops->self());
-    control_socket_add_name(&endpoints->control, suffix, endpoints->log);
-    control_socket_leave_path(&endpoints->control);
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++) {
+        assert(endpoints->next_controls[i].fd == -1);
+        control_socket_add_name(&endpoints->controls[i], suffix, endpoints->log);
+        control_socket_leave_path(&endpoints->controls[i]);
+    }
     pidfile_add_name(
         &endpoints->pidfile, suffix, endpoints->log); /* a failure does not keep the next start */
     pidfile_leave_path(&endpoints->pidfile, endpoints->log);
@@ -218,7 +259,8 @@ void endpoints_step_aside(struct endpoints *endpoints)
 void endpoints_remove(struct endpoints *endpoints)
 {
     endpoints_undo(endpoints);
-    control_socket_remove(&endpoints->control, endpoints->log);
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        control_socket_remove(&endpoints->controls[i], endpoints->log);
     remove_pidfile(&endpoints->pidfile, endpoints->log);
     endpoints->kind = 0;
 }

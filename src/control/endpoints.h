@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pid file and the control socket, by which the outside finds the daemon. A start or a
+/* The pid file and the control sockets, by which the outside finds the daemon. A start or a
  * reload prepares new paths, which can fail, then publishes or undoes them. In an upgrade the
  * old process adds second names, leaves the first names to the new process, and takes them back
  * when the new process has ended; endpoints that were handed over are never prepared or
@@ -22,26 +22,26 @@ struct endpoints {
     unsigned kind;
     enum endpoints_phase phase;
     struct log *log;
-    struct pidfile pidfile;             /* in force, locked; its path is allocated */
-    struct pidfile next_pidfile;        /* prepared, not in force yet; or none */
-    struct control_socket control;      /* in force, or none */
-    struct control_socket next_control; /* prepared, not in force yet; or none */
+    struct pidfile pidfile;      /* in force, locked; its path is allocated */
+    struct pidfile next_pidfile; /* prepared, not in force yet; or none */
+    /* in force, or none; and prepared, not in force yet, or none */
+    struct control_socket controls[CONTROL_SOCKETS], next_controls[CONTROL_SOCKETS];
 };
 
 /* Takes the locked pid file of the start. */
 void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile, struct log *log);
 void endpoints_check(const struct endpoints *endpoints);
-/* Makes what is to be at this configuration's paths and is not there yet; a control socket at
- * the path `replaced` (or NULL) makes way. -1 after an emerg line. */
+/* Makes what is to be at this configuration's paths and is not there yet; control sockets at the
+ * paths `replaced` (NULL, or for each a path or NULL) make way. -1 after an emerg line. */
 int endpoints_prepare(
-    struct endpoints *endpoints, const struct core_settings *core, const char *replaced);
+    struct endpoints *endpoints, const struct core_settings *core, char *const *replaced);
 /* Puts prepared endpoints in force, after preparing missing ones, and removes replaced endpoints.
  * -1 after an emerg line, with nothing changed and nothing prepared. */
 int endpoints_publish(
-    struct endpoints *endpoints, const struct core_settings *core, const char *replaced);
+    struct endpoints *endpoints, const struct core_settings *core, char *const *replaced);
 /* endpoints_publish() for a configuration that serves already: a failure is only logged. */
 void endpoints_publish_again(
-    struct endpoints *endpoints, const struct core_settings *core, const char *replaced);
+    struct endpoints *endpoints, const struct core_settings *core, char *const *replaced);
 /* Removes what was prepared and not published. */
 void endpoints_undo(struct endpoints *endpoints);
 /* Adds second names; -1 after an emerg line. */

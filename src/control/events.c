@@ -17,14 +17,14 @@ static const struct event_log *events_of(const struct control_client *client)
     return client->control->pool->log->event_log;
 }
 
-static bool has_most_followers(const struct control *control)
+static bool has_most_followers(const struct control_client *client)
 {
-    const struct control_client *client;
+    const struct control_client *other;
     unsigned n = 0;
 
-    TAILQ_FOREACH (client, &control->clients, link)
-        n += client->waiting_for == CONTROL_WAIT_EVENTS;
-    return n >= FOLLOWERS_MAX || control_is_waiting_full(control);
+    TAILQ_FOREACH (other, &client->control->clients, link)
+        n += other->waiting_for == CONTROL_WAIT_EVENTS;
+    return n >= FOLLOWERS_MAX || control_is_waiting_full(client);
 }
 
 static void write_event(const struct event_entry *event, uint64_t number, struct json *json)
@@ -77,7 +77,7 @@ void control_events_handle(struct control_client *client, struct json_value requ
         return;
     }
     if (json_is_true(json_member(request, "follow"))) {
-        if (has_most_followers(client->control)) {
+        if (has_most_followers(client)) {
             control_reply_error(client, "too many clients follow the events, try again", false);
             return;
         }

@@ -68,8 +68,8 @@ static void note_serving(void *host, bool first)
     assert(first == (master->reload.phase == RELOAD_IDLE));
     /* the first pid file says to the outside that every listener is ready */
     if (!first) {
-        endpoints_publish_again(&master->endpoints, core, master->upgrade.control);
-    } else if (endpoints_publish(&master->endpoints, core, master->upgrade.control) == -1) {
+        endpoints_publish_again(&master->endpoints, core, master->upgrade.controls);
+    } else if (endpoints_publish(&master->endpoints, core, master->upgrade.controls) == -1) {
         master->failed = true; /* without endpoints no client would find us */
         if (master->phase == MASTER_RUNS)
             quit_begin(master, false);
@@ -120,7 +120,7 @@ static void note_start_failed(void *host)
             "configuration stays in force");
         /* a generation that never served has published nothing */
         endpoints_publish_again(
-            &master->endpoints, &master->pool.serving->cycle->core, master->upgrade.control);
+            &master->endpoints, &master->pool.serving->cycle->core, master->upgrade.controls);
         worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
     }
     if (master->reload.phase != RELOAD_IDLE)
@@ -178,8 +178,7 @@ static void child_exited(void *host, pid_t other)
     struct master *master = master_of(host);
     int status;
 
-    if (master->control.socket->fd != -1)
-        control_accept(&master->control);
+    control_accept(&master->control);
     if (other == 0 || process_ops->reap(other, &status, true) != other)
         return;
     if (master->reload.check.pid == other)
@@ -230,7 +229,7 @@ static bool write_status_head(void *host, struct json *json)
     const struct master *master = master_of(host);
     const struct reload_status *result = &master->reload.result;
     const struct upgrade *upgrade = &master->upgrade;
-    const char *other = upgrade->control;
+    const char *other = upgrade->controls[CONTROL_COMMANDS];
 
     assert(role_is(ROLE_MASTER));
     json_string(json, "state", describe_state(master));
@@ -252,7 +251,8 @@ static bool write_status_head(void *host, struct json *json)
         json_object(json, "upgrade");
         json_string(json, "role", upgrade_is_new(upgrade) ? "new" : "old");
         json_number(json, "other", upgrade->other);
-        if (other != NULL && control_socket_is_at(&master->endpoints.control, other))
+        if (other != NULL &&
+            control_socket_is_at(&master->endpoints.controls[CONTROL_COMMANDS], other))
             other = NULL; /* moves to the second name soon */
         json_string(json, "control", other);
         json_bool(json, "serves",
@@ -408,7 +408,7 @@ void hosts_init(struct master *master, struct start *start)
                                  .adopted_zones = &start->inheritance.zones,
                              });
     start->inheritance.tickets = -1;
-    control_init(&master->control, &control_ops, master, &master->pool, &master->endpoints.control);
+    control_init(&master->control, &control_ops, master, &master->pool, master->endpoints.controls);
     upgrade_init(&master->upgrade,
         &(struct upgrade) {
             .ops = &upgrade_ops,

@@ -148,8 +148,7 @@ static void run(struct master *master)
         }
         if ((given >> COMMAND_CHANNEL & 1) != 0) {
             pool_receive_messages(pool);
-            if (master->control.socket->fd != -1 || master->control.client_n > 0)
-                control_serve(&master->control);
+            control_serve(&master->control);
             if (master->upgrade.phase != UPGRADE_NONE)
                 upgrade_receive(&master->upgrade);
         }
@@ -189,6 +188,8 @@ static void clean_up(struct master *master)
     worker_list_remove_stale(pid_path, pid_path);
     if (serving != NULL && serving->cycle->core.control.path != NULL)
         worker_list_remove_stale(serving->cycle->core.control.path, pid_path);
+    if (serving != NULL && serving->cycle->core.control_read.path != NULL)
+        worker_list_remove_stale(serving->cycle->core.control_read.path, pid_path);
     worker_list_close(&master->list);
     endpoints_remove(&master->endpoints);
     pool_done(&master->pool);

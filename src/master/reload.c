@@ -173,7 +173,7 @@ void reload_checked(struct master *master, int status)
 {
     struct reload *reload = &master->reload;
     struct descriptors opened = { .fds = NULL };
-    const char *replaced = master->upgrade.control;
+    char *const *replaced = master->upgrade.controls;
     struct cycle_options options = *master->options;
     struct log *log = &master->log;
     struct cycle *cycle;

@@ -139,6 +139,8 @@ static int prepare_daemon(struct start *start, struct log *standard_error)
     worker_list_remove_stale(path, path);
     if (core->control.path != NULL)
         worker_list_remove_stale(core->control.path, path);
+    if (core->control_read.path != NULL)
+        worker_list_remove_stale(core->control_read.path, path);
     shared_begin(start->shared, start->inheritance.side, start->inheritance.serial);
     if (lock_pidfile_or_share(start, path) == -1) {
         free(path);

@@ -66,11 +66,12 @@ struct apply {
     const struct setting *tables[TABLES + 1]; /* ends with NULL */
     const struct conf_word *use;              /* word that named the mechanism, or NULL */
     const struct conf_directive *affinity;    /* worker_cpu_affinity, or NULL */
-    const struct conf_word *control_group;    /* of the control socket, or NULL */
-    const struct conf_directive *stream;      /* stored until the main context was applied */
-    struct scope *stream_scope;               /* the block of stream {}, once read; or NULL */
-    STAILQ_HEAD(, path_entry) paths;          /* paths of accepted directives */
-    bool cut;                                 /* a text ended early, at a lexical error */
+    const struct conf_word *control_group;    /* of the control socket, or NULL; of the next */
+    const struct conf_word *control_read_group;
+    const struct conf_directive *stream; /* stored until the main context was applied */
+    struct scope *stream_scope;          /* the block of stream {}, once read; or NULL */
+    STAILQ_HEAD(, path_entry) paths;     /* paths of accepted directives */
+    bool cut;                            /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
 };
 

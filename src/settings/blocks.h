@@ -14,8 +14,9 @@ struct scope;
 void core_finish(struct apply *apply);
 /* core.c: the default paths of the pid file and the control socket. */
 void core_finish_paths(struct apply *apply);
-/* control.c: the control socket, its default path, and the check of its group, behind the user. */
+/* control.c: the control sockets, the default path, and the check of groups, behind the user. */
 int control_set(struct apply *apply, const struct conf_directive *directive, void *field);
+int control_set_read(struct apply *apply, const struct conf_directive *directive, void *field);
 void control_set_default(struct apply *apply);
 void control_finish(struct apply *apply);
 /* log_targets.c; the log of a configuration without `error_log`. */

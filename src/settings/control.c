@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `control`: the path of the control socket, by default beside the pid file, and the rights of its
- * file. Whoever may connect may command the daemon, so a group of the workers' is refused. */
+/* `control` and `control_read`: the path of the control socket, by default beside the pid file, and
+ * of a second socket for reading, and the rights of their files. Workers are not believed, so a
+ * group of theirs is refused. */
 #include "base/number.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
@@ -39,7 +40,6 @@ static int set_control_group(struct apply *apply, const struct conf_directive *d
     int64_t number;
 
     rights->has_group = true;
-    apply->control_group = &directive->args[arg];
     if (number_parse(text, 0, UINT_MAX - 1, &number) == NUMBER_OK) {
         rights->group = (gid_t)number;
         return 0;
@@ -48,8 +48,9 @@ static int set_control_group(struct apply *apply, const struct conf_directive *d
     return wrong == NULL ? 0 : set_bad_value(apply, directive, arg, "%s", wrong);
 }
 
-static int set_control_rights(
-    struct apply *apply, const struct conf_directive *directive, struct control_rights *rights)
+/* Sets *group to the word of the group. */
+static int set_control_rights(struct apply *apply, const struct conf_directive *directive,
+    struct control_rights *rights, const struct conf_word **group)
 {
     const struct conf_word *mode = NULL;
 
@@ -61,6 +62,7 @@ static int set_control_rights(
             mode = &directive->args[i];
             status = set_control_mode(apply, directive, i, &rights->mode);
         } else if (parameter_value(text, "group") != NULL && !rights->has_group) {
+            *group = &directive->args[i];
             status = set_control_group(apply, directive, i, rights);
         } else {
             status = set_bad_value(apply, directive, i, "expected mode=MODE or group=NAME, once");
@@ -76,30 +78,48 @@ static int set_control_rights(
     return 0;
 }
 
-int control_set(struct apply *apply, const struct conf_directive *directive, void *field)
+/* Sets path and rights of either socket. */
+static int set_control_socket(struct apply *apply, const struct conf_directive *directive,
+    const char *expected, struct control_settings *control, const struct conf_word **group)
 {
-    struct core_settings *core = field;
     const char *text = directive->args[0].text, *path;
     bool is_path = strncmp(text, "unix:", 5) == 0 && text[5] != '\0';
 
-    if (strcmp(text, "off") == 0 && directive->arg_n == 1) {
-        core->control_off = true;
-        return 0;
-    }
     if (!is_path && apply->options->only_pid) /* the pid is enough to send a signal */
         return 0;
     if (!is_path)
-        return set_bad_value(apply, directive, 0, "expected unix:PATH or \"off\"");
+        return set_bad_value(apply, directive, 0, "expected %s", expected);
     path = apply_path(apply, text + 5);
     if (path == NULL)
         return -1;
     if (strlen(path) > CONTROL_PATH_MAX && !apply->options->only_pid)
         return set_bad_value(apply, directive, 0, "the path is longer than %d bytes: \"%s\"",
             CONTROL_PATH_MAX, path);
-    core->control.path = path;
-    paths_add(apply, "control", PATH_CONTROL, path, &directive->args[0]);
-    return apply->options->only_pid ? 0
-                                    : set_control_rights(apply, directive, &core->control.rights);
+    control->path = path;
+    paths_add(apply, apply->setting->name, PATH_CONTROL, path, &directive->args[0]);
+    if (apply->options->only_pid)
+        return 0;
+    return set_control_rights(apply, directive, &control->rights, group);
+}
+
+int control_set(struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    struct core_settings *core = field;
+
+    if (strcmp(directive->args[0].text, "off") == 0 && directive->arg_n == 1) {
+        core->control_off = true;
+        return 0;
+    }
+    return set_control_socket(
+        apply, directive, "unix:PATH or \"off\"", &core->control, &apply->control_group);
+}
+
+int control_set_read(struct apply *apply, const struct conf_directive *directive, void *field)
+{
+    struct core_settings *core = field;
+
+    return set_control_socket(
+        apply, directive, "unix:PATH", &core->control_read, &apply->control_read_group);
 }
 
 /* Puts the control socket beside the pid file: "x.sock" for "x.pid". */
@@ -139,13 +159,22 @@ static bool is_workers_group(const struct core_settings *core, gid_t group)
     return found;
 }
 
+static void check_control_group(struct apply *apply, const struct control_settings *control,
+    const char *name, const struct conf_word *group)
+{
+    const struct core_settings *core = &apply->cycle->core;
+
+    if (control->rights.has_group && is_workers_group(core, control->rights.group))
+        report_error(apply->report, group,
+            "\"%s\" in \"%s\" directive: the workers, of user \"%s\", are in this group and could "
+            "use the socket: make a group for operators alone",
+            group->text, name, core->user);
+}
+
 void control_finish(struct apply *apply)
 {
     const struct core_settings *core = &apply->cycle->core;
 
-    if (core->control.rights.has_group && is_workers_group(core, core->control.rights.group))
-        report_error(apply->report, apply->control_group,
-            "\"%s\" in \"control\" directive: the workers, of user \"%s\", are in this group and "
-            "could command the daemon: make a group for operators alone",
-            apply->control_group->text, core->user);
+    check_control_group(apply, &core->control, "control", apply->control_group);
+    check_control_group(apply, &core->control_read, "control_read", apply->control_read_group);
 }

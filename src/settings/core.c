@@ -186,6 +186,7 @@ static_assert(SANDBOX_OFF == 0 && SANDBOX_ON == 1 && SANDBOX_STRICT == 2, "in th
 const struct setting core_table[] = {
     { "control", CONTEXT_MAIN, 1, 3, .set = control_set, .finds_master = true,
         .unset = "unix:@runstatedir@/forkbeard.sock" },
+    { "control_read", CONTEXT_MAIN, 1, 3, .set = control_set_read, .unset = "none" },
     { "daemon", CONTEXT_MAIN, 1, 1, .set = set_flag, CORE(daemon), .initial = "on" },
     { "debug_modules", CONTEXT_MAIN, 1, 1, .set = set_debug_modules, CORE(debug_modules),
         .initial = "off" },

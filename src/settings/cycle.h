@@ -41,8 +41,15 @@ struct control_rights {
     gid_t group; /* its members, where the mode allows that */
 };
 
+/* Sockets that a master may have. */
+enum control_use {
+    CONTROL_COMMANDS,
+    CONTROL_READ, /* for the status and the like alone */
+    CONTROL_SOCKETS,
+};
+
 struct control_settings {
-    const char *path; /* NULL: there is no control socket */
+    const char *path; /* NULL: there is no such socket */
     struct control_rights rights;
 };
 
@@ -67,7 +74,7 @@ struct core_settings {
     int64_t rlimit_nofile;           /* -1: left alone */
     int64_t rlimit_core;             /* bytes; -1: left alone */
     const char *pid;
-    struct control_settings control;
+    struct control_settings control, control_read;
     bool control_off;              /* `off` was written; else the socket lies beside the pid file */
     const char *working_directory; /* NULL: left alone */
     const char *user;              /* NULL: not given, or not root */

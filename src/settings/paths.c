@@ -32,7 +32,9 @@ static bool is_clash(const struct path_entry *a, const struct path_entry *b)
 {
     if (a->use == PATH_DIRECTORY || b->use == PATH_DIRECTORY)
         return false;
-    if (a->use == b->use && (a->use == PATH_LOG || strcmp(a->path, b->path) == 0))
+    if (a->use == PATH_LOG && b->use == PATH_LOG)
+        return false;
+    if (a->use == b->use && a->use != PATH_CONTROL && strcmp(a->path, b->path) == 0)
         return false;
     return path_is_same(a->path, b->path);
 }
@@ -119,16 +121,14 @@ static void check_path(struct apply *apply, const struct path_entry *entry)
             entry->path, by_default, fault.text);
 }
 
-/* A single process has no control socket. */
+/* A single process has no control sockets. */
 static void drop_control(struct apply *apply)
 {
-    struct path_entry *entry;
+    struct path_entry *entry, *next;
 
-    STAILQ_FOREACH (entry, &apply->paths, link)
-        if (entry->use == PATH_CONTROL) {
+    STAILQ_FOREACH_SAFE (entry, &apply->paths, link, next)
+        if (entry->use == PATH_CONTROL)
             STAILQ_REMOVE(&apply->paths, entry, path_entry, link);
-            return;
-        }
 }
 
 void paths_check(struct apply *apply)

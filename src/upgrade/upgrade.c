@@ -24,6 +24,9 @@
 #define GRACE_MS 5000
 #define KILL_MS 2000 /* time between SIGTERM and SIGKILL */
 
+/* Members of messages, with paths. */
+static const char *const control_names[CONTROL_SOCKETS] = { "control", "control_read" };
+
 static void upgrade_set(struct upgrade *upgrade, enum upgrade_phase phase)
 {
     static const unsigned next[UPGRADE_PHASES] = {
@@ -52,7 +55,8 @@ void upgrade_check(const struct upgrade *upgrade)
     assert(!alone || upgrade->other == 0);
     assert(!alone || upgrade->main);
     assert(!upgrade->main || !upgrade->main_owed);
-    assert(!alone || (upgrade->link.fd == -1 && upgrade->diag == NULL && upgrade->control == NULL));
+    assert(!alone || (upgrade->link.fd == -1 && upgrade->diag == NULL &&
+                         upgrade->controls[CONTROL_COMMANDS] == NULL));
     assert(!alone || (upgrade->sockets.n == 0 && upgrade->inboxes.form == 0));
     assert(upgrade->phase < UPGRADE_STARTING || upgrade->main);
     assert(upgrade->deadline.deadline == 0 || upgrade->phase >= UPGRADE_STARTING);
@@ -84,8 +88,10 @@ static void be_alone(struct upgrade *upgrade)
     upgrade_inboxes_end(upgrade);
     upgrade_sockets_free(&upgrade->sockets);
     binary_release(&upgrade->execution);
-    free(upgrade->control);
-    upgrade->control = NULL;
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++) {
+        free(upgrade->controls[i]);
+        upgrade->controls[i] = NULL;
+    }
     timers_disarm(upgrade->pool->timers, &upgrade->deadline);
     drop_diag(upgrade);
     upgrade->other = 0;
@@ -168,7 +174,9 @@ void upgrade_announce(struct upgrade *upgrade)
     json_number(&json, "inboxes", MESSAGES_FORM);
     if (upgrade->phase == UPGRADE_BESIDE)
         json_bool(&json, "serves", true);
-    json_string(&json, "control", control_socket_path(&upgrade->endpoints->control, path));
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        json_string(
+            &json, control_names[i], control_socket_path(&upgrade->endpoints->controls[i], path));
     upgrade_sockets_write(&json, serving != NULL ? &serving->cycle->stream.listeners : NULL);
     upgrade_link_tell(upgrade, &json, -1);
 }
@@ -402,10 +410,11 @@ static void handle_link_message(struct upgrade *upgrade, struct json_value messa
 
     if (upgrade_inboxes_handle(upgrade, message, fd))
         return;
-    if (json_text(json_member(message, "control"), control, sizeof(control))) {
-        free(upgrade->control);
-        upgrade->control = strdup(control);
-    }
+    for (unsigned i = 0; i < CONTROL_SOCKETS; i++)
+        if (json_text(json_member(message, control_names[i]), control, sizeof(control))) {
+            free(upgrade->controls[i]);
+            upgrade->controls[i] = strdup(control);
+        }
     if (fd != -1)
         upgrade_sockets_take(upgrade, fd);
     if (upgrade->phase >= UPGRADE_STARTING)

@@ -49,20 +49,20 @@ struct upgrade {
     struct endpoints *endpoints; /* handed over to the new process */
     struct control *clients;     /* some wait for the outcome */
     const struct binary *binary;
-    struct execution execution;     /* state of the new process, kept until serving */
-    bool main;                      /* we are the service manager's main process */
-    bool main_owed;                 /* the other process must learn to be the main process */
-    pid_t other;                    /* pid of the other master process; 0: none, or none yet */
-    struct upgrade_link link;       /* to it */
-    struct upgrade_sockets sockets; /* the listening sockets of the other process */
-    struct upgrade_inboxes inboxes; /* the workers' messages, as far as known */
-    char *control;                  /* path of the other control socket, or NULL */
-    struct timer deadline;          /* for STARTING, and for ROLLING_BACK until the kill */
-    bool late;                      /* the new process has not served in time */
-    struct timer others_left;       /* polls for the end of workers of an ended master process */
-    struct timer lost_paths;        /* when to see whether they still listen on paths of ours */
-    unsigned lost_paths_tries;      /* how often to see that yet */
-    struct diag *diag;              /* messages of a failed start, or NULL */
+    struct execution execution;      /* state of the new process, kept until serving */
+    bool main;                       /* we are the service manager's main process */
+    bool main_owed;                  /* the other process must learn to be the main process */
+    pid_t other;                     /* pid of the other master process; 0: none, or none yet */
+    struct upgrade_link link;        /* to it */
+    struct upgrade_sockets sockets;  /* the listening sockets of the other process */
+    struct upgrade_inboxes inboxes;  /* the workers' messages, as far as known */
+    char *controls[CONTROL_SOCKETS]; /* paths of the other control sockets, or NULL */
+    struct timer deadline;           /* for STARTING, and for ROLLING_BACK until the kill */
+    bool late;                       /* the new process has not served in time */
+    struct timer others_left;        /* polls for the end of workers of an ended master process */
+    struct timer lost_paths;         /* when to see whether they still listen on paths of ours */
+    unsigned lost_paths_tries;       /* how often to see that yet */
+    struct diag *diag;               /* messages of a failed start, or NULL */
     uint32_t diag_session;
 };
 

@@ -28,7 +28,7 @@ struct host {
     struct log log;
     struct clock clock;
     struct timers timers;
-    struct control_socket socket;
+    struct control_socket sockets[CONTROL_SOCKETS];
     struct control control;
     struct cycle cycle;
     struct pool pool;
@@ -295,8 +295,9 @@ static inline void set_up(struct host *host)
     log_init(&host->log, NULL, 0);
     host->clock.mono_ms = 10000;
     timers_init(&host->timers, &host->clock, NULL);
-    control_socket_init(&host->socket);
-    ck_assert_int_eq(control_socket_create(&host->socket,
+    control_socket_init(&host->sockets[0]);
+    control_socket_init(&host->sockets[1]);
+    ck_assert_int_eq(control_socket_create(&host->sockets[0],
                          &(struct control_settings) { .path = host->path }, false, &host->log),
         0);
     host->groups = calloc(GROUPS_MOST, sizeof(*host->groups));
@@ -308,14 +309,14 @@ static inline void set_up(struct host *host)
     set_up_pool(host);
     add_groups(host, 1);
     current = host;
-    control_init(&host->control, &ops, host, &host->pool, &host->socket);
+    control_init(&host->control, &ops, host, &host->pool, host->sockets);
 }
 
 static inline void tear_down(struct host *host)
 {
     control_end(&host->control);
     ck_assert_uint_eq(timers_check(&host->timers), 0);
-    control_socket_remove(&host->socket, &host->log);
+    control_socket_remove(&host->sockets[0], &host->log);
     ck_assert_int_eq(access(host->path, F_OK), -1);
     ck_assert_int_eq(rmdir(host->directory), 0);
     free(host->generation);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The control socket's clients, with the test as their host. The test sets the time. */
+#include "base/event_log.h"
 #include "control/host.h"
 #include "support/test.h"
 
@@ -265,9 +266,9 @@ START_TEST(a_socket_in_use_is_not_replaced)
     settings.path = host.path;
     control_socket_init(&second);
     ck_assert_int_eq(control_socket_create(&second, &settings, false, &host.log), -1);
-    ck_assert(control_socket_is_at(&host.socket, host.path));
+    ck_assert(control_socket_is_at(&host.sockets[0], host.path));
     ck_assert_int_eq(control_socket_create(&second, &settings, true, &host.log), 0);
-    ck_assert(!control_socket_is_at(&host.socket, host.path));
+    ck_assert(!control_socket_is_at(&host.sockets[0], host.path));
     control_socket_remove(&second, &host.log);
     tear_down(&host);
 }
@@ -290,7 +291,7 @@ static pid_t connect_in_child(const struct host *host, bool stay)
 
 static unsigned count_accepted(struct host *host)
 {
-    struct pollfd queue = { .fd = host->socket.fd, .events = POLLIN };
+    struct pollfd queue = { .fd = host->sockets[0].fd, .events = POLLIN };
 
     ck_assert_int_eq(poll(&queue, 1, TEST_PATIENCE_MS), 1);
     control_accept(&host->control);
@@ -374,6 +375,81 @@ START_TEST(a_path_that_ends_as_an_old_ones_comes_back)
 }
 END_TEST
 
+/* Makes a socket for reading beside the first, which clients connect to from now on. */
+static void add_read_socket(struct host *host)
+{
+    struct control_settings settings = { .path = host->path, .rights.mode = 0600 };
+
+    strcat(host->path, ".r");
+    ck_assert_int_eq(control_socket_create(&host->sockets[1], &settings, false, &host->log), 0);
+}
+
+static void remove_read_socket(struct host *host)
+{
+    control_socket_remove(&host->sockets[1], &host->log);
+    host->path[strlen(host->path) - 2] = '\0';
+}
+
+/* Clients that only read do not take the last places of those that wait. */
+START_TEST(readers_leave_places_to_commands)
+{
+    struct control_outcome outcome = { .ok = true };
+    struct host host;
+    int waiting[WAITING_MAX / 2], fd;
+
+    set_up(&host);
+    host.log.event_log = event_log_create(&host.clock);
+    open_clients(&host, waiting, WAITING_MAX / 2, "{\"command\":\"reload\"}\n");
+    add_read_socket(&host);
+    fd = connect_client(&host);
+    send_text(&host, fd, "{\"command\":\"events\",\"follow\":true}\n");
+    ck_assert_str_eq(received(fd),
+        "{\"ok\":false,\"error\":\"too many clients follow the events, try again\"}\n");
+    close(fd);
+    event_log_destroy(&host.log.event_log);
+    remove_read_socket(&host);
+    fd = connect_client(&host);
+    send_text(&host, fd, "{\"command\":\"reload\"}\n");
+    ck_assert_str_eq(received(fd), "");
+    control_reply(&host.control, CONTROL_WAIT_RELOAD, &outcome);
+    ck_assert_int_eq(strncmp(received(fd), "{\"ok\":true", 10), 0);
+    close(fd);
+    close_clients(waiting, WAITING_MAX / 2);
+    tear_down(&host);
+}
+END_TEST
+
+START_TEST(a_socket_for_reading_takes_no_command)
+{
+    static const char *const refused[] = { "stop", "reload", "bogus", "upstream\",\"state\":\"up" };
+    static const char *const served[] = { "status", "upstream", "certificates" };
+    struct host host;
+    char line[128];
+    int fd;
+
+    set_up(&host);
+    add_read_socket(&host);
+    fd = connect_client(&host);
+    for (unsigned i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        snprintf(line, sizeof(line), "{\"command\":\"%s\"}\n", refused[i]);
+        send_text(&host, fd, line);
+        ck_assert_str_eq(received(fd),
+            "{\"ok\":false,\"error\":\"this socket is for reading alone: "
+            "status, upstream without a state, certificates and "
+            "events\"}\n");
+        ck_assert_int_eq(host.taken, COMMAND_NONE);
+    }
+    for (unsigned i = 0; i < sizeof(served) / sizeof(served[0]); i++) {
+        snprintf(line, sizeof(line), "{\"command\":\"%s\"}\n", served[i]);
+        send_text(&host, fd, line);
+        ck_assert_int_eq(strncmp(received(fd), "{\"ok\":true", 10), 0);
+    }
+    close(fd);
+    remove_read_socket(&host);
+    tear_down(&host);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, descendants_of_a_master_are_refused, 0, 2);
@@ -391,6 +467,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, any_number_may_end_the_daemon);
     tcase_add_loop_test(tcase, whoever_ends_the_daemon_stays_connected, 0, 2);
     tcase_add_test(tcase, a_socket_in_use_is_not_replaced);
+    tcase_add_test(tcase, a_socket_for_reading_takes_no_command);
+    tcase_add_test(tcase, readers_leave_places_to_commands);
 }
 
 TEST_MAIN("control", add_tests)

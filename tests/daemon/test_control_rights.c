@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control socket with a group: who may ask, over reloads and an upgrade. Run by root alone. */
+/* The control sockets with a group: who may ask, over reloads and an upgrade. Run by root alone. */
 #include "daemon/control.h"
 #include "daemon/proc.h"
 
 #include <errno.h>
 #include <grp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -157,6 +158,55 @@ START_TEST(both_masters_have_the_group)
 }
 END_TEST
 
+#define READ_ONLY "{\"ok\":false,\"error\":\"this socket is for reading alone: "
+
+static void check_reading(const struct daemon *daemon, const char *name)
+{
+    char reply[256];
+
+    check_file(daemon, name, 0660, OTHERS);
+    ck_assert_int_eq(ask_as(daemon, name, OPERATOR, OTHERS, OPERATOR, "status", reply), 0);
+    ck_assert_msg(strncmp(reply, "{\"ok\":true", 10) == 0, "%s", reply);
+    ck_assert_int_eq(ask_as(daemon, name, OPERATOR, OTHERS, OPERATOR, "stop", reply), 0);
+    ck_assert_int_eq(strncmp(reply, READ_ONLY, strlen(READ_ONLY)), 0);
+    ck_assert_int_eq(ask_as(daemon, name, 0, 0, 0, "stop", reply), 0);
+    ck_assert_int_eq(strncmp(reply, READ_ONLY, strlen(READ_ONLY)), 0);
+    ck_assert_int_eq(ask_as(daemon, name, OPERATOR, OPERATORS, OPERATOR, "status", reply), EACCES);
+}
+
+/* For one group beside the socket of another, over a reload and an upgrade, until the end. */
+START_TEST(a_socket_for_reading)
+{
+    struct daemon *daemon =
+        daemon_start_new(1, "user nobody; control unix:forkbeard.sock group=47002; control_read "
+                            "unix:read.sock group=47003; " ECHO);
+    char reply[256];
+
+    check_reading(daemon, "read.sock");
+    ck_assert(may_ask(daemon, OPERATOR, OPERATORS));
+    ck_assert(!may_ask(daemon, OPERATOR, OTHERS));
+    ck_assert_int_eq(ask_as(daemon, "read.sock", NOBODY, OTHERS, OTHERS, "status", reply), 0);
+    ck_assert_ptr_nonnull(strstr(reply, "the client has the user of the workers"));
+    ck_assert_int_eq(daemon_run(daemon, "status", "--control", "read.sock", NULL), 0);
+
+    ck_assert(control_is_ok(control_ask(daemon, "upgrade")));
+    check_reading(daemon, "read.sock");
+    check_reading(daemon, "read.sock.oldbin");
+    ck_assert(control_is_ok(control_ask(daemon, "quit")));
+    WAIT_FOR(!daemon_has(daemon, "read.sock.oldbin"));
+    WAIT_FOR(!daemon_has(daemon, "forkbeard.sock.oldbin"));
+    check_reading(daemon, "read.sock");
+
+    daemon_configure(daemon, "user nobody; control_read unix:moved.sock group=47003; " ECHO);
+    ck_assert(control_is_ok(control_ask(daemon, "reload")));
+    WAIT_FOR(!daemon_has(daemon, "read.sock"));
+    check_reading(daemon, "moved.sock");
+    daemon_stop(daemon, SIGQUIT);
+    ck_assert(!daemon_has(daemon, "moved.sock") && !daemon_has(daemon, "forkbeard.sock"));
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -166,6 +216,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_workers_user_may_not_ask);
     tcase_add_test(tcase, a_reload_changes_the_group);
     tcase_add_test(tcase, both_masters_have_the_group);
+    tcase_add_test(tcase, a_socket_for_reading);
 }
 
 TEST_MAIN("control_rights", add_tests)

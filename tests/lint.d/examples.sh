@@ -22,7 +22,7 @@ check_examples() {
     sed -E "/^ *# *($left_out) /!"'s/^( *)#( *(\}|[a-z_]+.*[;{])( *#.*)?)$/\1\2/' \
         conf/forkbeard.conf.default >"$made/all"
     cmp -s "$made/all" conf/forkbeard.conf.default && echo "$made/all: nothing was commented out"
-    sed -E "s|/[^ ;]*/(forkbeard\.pid\|forkbeard\.sock\|error\.log)|$made/\1|" "$made/all" >"$made/conf"
+    sed -E "s|/[^ ;]*/(forkbeard\.pid\|forkbeard\.sock\|forkbeard_read\.sock\|error\.log)|$made/\1|" "$made/all" >"$made/conf"
     # files for TLS
     src/forkbeard certificate --self-signed cert --out "$made" >"$made/passwords" 2>/dev/null &&
         cp "$made/cert.crt" "$made/ca.crt" && head -c 80 /dev/urandom >"$made/ticket.key" &&

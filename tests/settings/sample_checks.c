@@ -39,6 +39,13 @@ void check_control(const struct cycle *cycle)
     ck_assert_str_eq(strrchr(cycle->core.control.path, '/'), "/a.sock");
 }
 
+void check_control_read(const struct cycle *cycle)
+{
+    ck_assert_str_eq(strrchr(cycle->core.control_read.path, '/'), "/r.sock");
+    ck_assert_uint_eq(cycle->core.control_read.rights.mode, 0660);
+    ck_assert_uint_eq(cycle->core.control_read.rights.group, 4);
+}
+
 void check_error_log(const struct cycle *cycle)
 {
     bool is_servers = cycle->core.other_log_n > 0;

@@ -7,6 +7,7 @@
 
 void check_env(const struct cycle *cycle);
 void check_control(const struct cycle *cycle);
+void check_control_read(const struct cycle *cycle);
 void check_error_log(const struct cycle *cycle);
 void check_rate_limit(const struct cycle *cycle);
 void check_thread_pool(const struct cycle *cycle);

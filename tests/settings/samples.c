@@ -19,6 +19,7 @@
 /* A directive that may be repeated has `again`. */
 static const struct sample samples[] = {
     { "control", "unix:run/a.sock", CHECK(check_control) },
+    { "control_read", "unix:run/r.sock group=4", CHECK(check_control_read) },
     { "daemon", "off", NUMBER(0) },
     { "debug_modules", "on", NUMBER(1) },
     { "debug_points", "abort", NUMBER(LOG_POINT_ABORT) },

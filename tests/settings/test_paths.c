@@ -125,6 +125,23 @@ START_TEST(relative_paths)
 }
 END_TEST
 
+/* Two sockets of the daemon's, of which each listens. */
+START_TEST(control_sockets_have_two_paths)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    refuse_text(&loading, "control unix:/a; control_read unix:/a; events {}",
+        "\"control_read\" has the path \"/a\", already the path of \"control\" in /main:1 in "
+        "/main:1:31\n");
+    accept_text(&loading, "control unix:/a; control_read unix:/b; events {}", "");
+    accept_text(&loading, "control off; control_read unix:/b; events {}", "");
+    ck_assert_ptr_null(loading.cycle->core.control.path);
+    ck_assert_str_eq(loading.cycle->core.control_read.path, "/b");
+    loading_end(&loading);
+}
+END_TEST
+
 /* The whole path counts, and is shown. */
 START_TEST(too_long_a_path)
 {
@@ -148,6 +165,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, relative_paths, 0, 2);
+    tcase_add_test(tcase, control_sockets_have_two_paths);
     tcase_add_test(tcase, too_long_a_path);
 }
 

@@ -173,6 +173,7 @@ START_TEST(a_group_of_the_workers_may_not)
         { "control unix:/c group=www; user www; events { }", "group=www" },
         { "control unix:/c group=101; user www adm; events { }", "group=101" },
         { "control unix:/c group=34; events { }", "group=34" },
+        { "control_read unix:/c group=34; events { }", "group=34" },
     };
     struct loading loading;
     char expected[256];
@@ -182,9 +183,11 @@ START_TEST(a_group_of_the_workers_may_not)
     for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         load(&loading, "events { }"); /* asks for the default user */
         snprintf(expected, sizeof(expected),
-            "\"%s\" in \"control\" directive: the workers, of user \"%s\", are in this group and "
-            "could command the daemon: make a group for operators alone in /main:1:17\n",
-            texts[i][1], i < 2 ? "www" : machine.asked);
+            "\"%s\" in \"%s\" directive: the workers, of user \"%s\", are in this group and could "
+            "use "
+            "the socket: make a group for operators alone in /main:1:%d\n",
+            texts[i][1], i < 3 ? "control" : "control_read", i < 2 ? "www" : machine.asked,
+            i < 3 ? 17 : 22);
         refuse_text(&loading, texts[i][0], expected);
     }
     machine.root = false; /* the workers have the master's user */

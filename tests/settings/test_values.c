@@ -41,6 +41,8 @@ static const struct wrong {
     { "control", "unix:/c group=4 group=5", "group=5", "expected mode=MODE or group=NAME, once" },
     { "control", "unix:/c group=", "group=", "there is no such group" },
     { "control", "off group=4", "off", "expected unix:PATH or \"off\"" },
+    { "control_read", "off", "off", "expected unix:PATH" },
+    { "control_read", "unix:/c mode=0666", "mode=0666", CONTROL_MODE },
     { "daemon", "yes", "yes", "expected \"on\" or \"off\"" },
     { "daemon", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "debug_modules", "1", "1", "expected \"on\" or \"off\"" },
