@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A ring of events, allocated once, whose pages are touched as they are needed. An event with the
+/* A ring of events, allocated once, with pages touched as needed. An event with the
  * number N has the place (N - 1) modulo the size. */
 #include "base/event_log.h"
 

@@ -143,7 +143,7 @@ static int finish_command(const struct job *job, struct cli_exchange *exchange, 
     return status == EXIT_SUCCESS ? cli_print_outcome(job->cmdline, exchange, job->log) : status;
 }
 
-/* Prints the reply, behind an empty line unless it is the first; returns the exit code. */
+/* Prints the reply, behind an empty line unless the first; returns the exit code. */
 static int print_reply(const struct job *job, const struct cli_exchange *exchange, bool first,
     void (*show)(struct json_value reply, FILE *out))
 {

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Time limit of a call that waits for the next line, which is repeated. */
+/* Time limit of a call for the next line; the call is repeated. */
 #define NEXT_MS (24 * 3600 * 1000)
 
 int64_t cli_now_ms(void)

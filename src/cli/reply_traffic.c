@@ -45,7 +45,7 @@ void reply_text_servers(struct json_value servers, FILE *out)
     }
 }
 
-/* Shows what the sessions with a server have suffered from, if anything, in a line. */
+/* Shows the troubles of sessions with a server, if any, in a line. */
 static void show_troubles(struct json_value server, FILE *out)
 {
     static const char *const troubles[] = { "refusals", "timeouts", "resets", "slow" };

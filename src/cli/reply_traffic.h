@@ -8,5 +8,5 @@
 
 /* Writes the clients of each `listen`, and how they ended; nothing where there are none. */
 void reply_text_servers(struct json_value servers, FILE *out);
-/* Writes the tries of each server of a group, and the waits of queues; nothing as above. */
+/* Writes the tries of the servers of groups, and the waits of queues; nothing as above. */
 void reply_text_upstream_servers(struct json_value servers, FILE *out);

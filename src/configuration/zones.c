@@ -36,7 +36,7 @@ static void enter_listens(struct stream_settings *stream, struct log *log)
     report_left_out(log, left_out, "\"listen\" directives");
 }
 
-/* Finds the entries of the servers and the queue of each group, or adds them. */
+/* Finds or adds the entries of the servers and the queue of each group. */
 static void enter_tries(struct stream_settings *stream, struct log *log)
 {
     void *memory = zone_memory(stream->tries);

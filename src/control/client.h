@@ -54,7 +54,7 @@ struct control_client {
 const char *control_client_refusal(
     struct control *control, const struct control_rights *rights, int fd, pid_t *pid);
 void control_client_destroy(struct control_client *client);
-/* Whether as many clients wait as may when this client begins to: those that only read leave half
+/* Whether as many clients wait as may when this client begins to: clients for reading leave half
  * of the places to others. */
 bool control_is_waiting_full(const struct control_client *client);
 /* Asserts the invariants between two calls. */

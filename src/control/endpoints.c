@@ -99,7 +99,7 @@ static const struct control_settings *settings_of(
     return use == CONTROL_READ ? &core->control_read : &core->control;
 }
 
-/* Makes the control socket, unless there is none or it is there. */
+/* Makes the control socket, unless there is none or the socket is there. */
 static int prepare_control(struct endpoints *endpoints, enum control_use use,
     const struct control_settings *settings, const char *replaced)
 {

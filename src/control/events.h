@@ -9,5 +9,5 @@
 void control_events_handle(struct control_client *client, struct json_value request);
 /* Whether a waiting follower has missed events. */
 bool control_events_are_due(const struct control_client *client);
-/* Sends the events behind those that the client has been sent. */
+/* Sends the events that the client has not been sent yet. */
 void control_events_send(struct control_client *client);

@@ -68,7 +68,7 @@ static void add_worker(
     }
 }
 
-/* Warns of descriptors that run out: without any a worker accepts no clients. */
+/* Warns of a lack of descriptors: without any a worker accepts no clients. */
 static void add_descriptors(const struct pool_worker *worker, struct problems *problems)
 {
     struct proc_usage usage;
@@ -97,7 +97,7 @@ static void add_workers(const struct control *control, struct problems *problems
     }
 }
 
-/* Tells of the certificate that ends first, if soon, as the first keeper knows it. */
+/* Tells of the certificate with the first end, if soon, as known to the first keeper. */
 static void add_certificate(const struct control *control, struct problems *problems)
 {
     static const char advice[] = "renew the certificate: see forkbeard certificates";

@@ -86,7 +86,7 @@ static void write_counter(
         json, key, (int64_t)atomic_load_explicit(&slot->counters.n[counter], memory_order_relaxed));
 }
 
-/* Writes what the process uses; a number that the system does not tell is left out. */
+/* Writes the usage of a process; numbers not told by the system are left out. */
 static void write_usage(pid_t pid, struct json *json)
 {
     struct proc_usage usage;

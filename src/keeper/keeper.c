@@ -183,7 +183,7 @@ static void flush_keeper_log(struct keeper *keeper)
         timer_set(&keeper->loop, &keeper->log_flush, LOGS_FLUSH_MS);
 }
 
-/* Tells the master of the certificate that ends first, for the status. */
+/* Tells the master of the certificate with the first end, for the status. */
 static void publish_expiry(struct keeper *keeper)
 {
     struct slot_expiry *expiry =

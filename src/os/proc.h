@@ -15,7 +15,7 @@ struct proc_stat {
     uint64_t started; /* in the kernel's ticks since boot */
 };
 
-/* What a process uses; a number that the system does not tell is -1. */
+/* The usage of a process; a number not told by the system is -1. */
 struct proc_usage {
     int64_t cpu_ms;          /* of processors, by the process and by the kernel for it */
     int64_t memory;          /* resident bytes */
@@ -27,7 +27,7 @@ struct proc_usage {
 bool os_proc_read(pid_t pid, struct proc_stat *stat);
 /* Whether a signal or, where the system tells, a debugger has stopped this child. */
 bool os_proc_is_stopped(pid_t child);
-/* Reads what a process uses, in a few system calls whatever the number of its descriptors. */
+/* Reads the usage of a process, in a few system calls for any number of descriptors. */
 void os_proc_usage(pid_t pid, struct proc_usage *usage);
 /* Whether the pid runs, and is no zombie, where the system tells. */
 bool os_proc_runs(pid_t pid);

@@ -41,7 +41,7 @@ struct control_rights {
     gid_t group; /* its members, where the mode allows that */
 };
 
-/* Sockets that a master may have. */
+/* The sockets of a master. */
 enum control_use {
     CONTROL_COMMANDS,
     CONTROL_READ, /* for the status and the like alone */

@@ -74,7 +74,7 @@ struct slot_load {
     _Atomic uint32_t accepting; /* enum slot_accepting; read by the master alone */
 };
 
-/* The certificate that ends first, of those that a keeper knows; never trusted. */
+/* The certificate with the first end, of all known to a keeper; never trusted. */
 struct slot_expiry {
     _Atomic int64_t end;   /* seconds since the epoch; 0: none is known */
     _Atomic uint32_t file; /* its index in the configuration */
