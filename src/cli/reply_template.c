@@ -102,6 +102,23 @@ void reply_write_each(FILE *out, struct json_value array, const char *template)
         reply_write(out, object, template);
 }
 
+void reply_write_counts(
+    FILE *out, struct json_value object, const char *const names[], size_t n, const char *head)
+{
+    const char *before = head;
+
+    for (size_t i = 0; i < n; i++) {
+        int64_t count = json_integer(json_member(object, names[i]), 0);
+
+        if (count <= 0)
+            continue;
+        fprintf(out, "%s%" PRId64 " %s", before, count, names[i]);
+        before = ", ";
+    }
+    if (before != head)
+        putc('\n', out);
+}
+
 bool reply_has(struct json_value object, const char *name)
 {
     return json_member(object, name).text != NULL;

@@ -20,6 +20,9 @@ void reply_format_age(int64_t ms, char text[REPLY_TEXT_MAX]);
 void reply_write(FILE *out, struct json_value object, const char *template);
 /* Writes the template for all objects of an array. */
 void reply_write_each(FILE *out, struct json_value array, const char *template);
+/* Writes the members that are above 0, in a line with the head before them; nothing without any. */
+void reply_write_counts(
+    FILE *out, struct json_value object, const char *const names[], size_t n, const char *head);
 bool reply_has(struct json_value object, const char *name);
 /* Returns the width of a column: of the heading, or of the longest text. */
 int reply_column_width(struct json_value array, const char *member, const char *heading);

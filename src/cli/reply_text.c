@@ -21,18 +21,8 @@ static void show_deaths(struct json_value deaths, FILE *out)
     static const char *const causes[] = { "signal", "exit", "wait_failed", "channel_lost",
         "channel_rules", "start_failed", "start_timeout", "shutdown_timeout", "stop_timeout",
         "watchdog" };
-    const char *before = "deaths of workers: ";
 
-    for (size_t i = 0; i < countof(causes); i++) {
-        int64_t n = json_integer(json_member(deaths, causes[i]), 0);
-
-        if (n <= 0)
-            continue;
-        fprintf(out, "%s%" PRId64 " %s", before, n, causes[i]);
-        before = ", ";
-    }
-    if (before[0] == ',')
-        fputc('\n', out);
+    reply_write_counts(out, deaths, causes, countof(causes), "deaths of workers: ");
 }
 
 /* Shows what is wrong, each in a line with what to do; nothing if all is well. */

@@ -2,6 +2,7 @@
 /* Shows the statistics of a reply to "status". */
 #include "cli/reply_traffic.h"
 
+#include "base/compiler.h"
 #include "cli/reply_template.h"
 
 #include <inttypes.h>
@@ -49,18 +50,8 @@ void reply_text_servers(struct json_value servers, FILE *out)
 static void show_troubles(struct json_value server, FILE *out)
 {
     static const char *const troubles[] = { "refusals", "timeouts", "resets", "slow" };
-    const char *before = "  troubles: ";
 
-    for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
-        int64_t n = json_integer(json_member(server, troubles[i]), 0);
-
-        if (n <= 0)
-            continue;
-        fprintf(out, "%s%" PRId64 " %s", before, n, troubles[i]);
-        before = ", ";
-    }
-    if (before[0] == ',')
-        putc('\n', out);
+    reply_write_counts(out, server, troubles, countof(troubles), "  troubles: ");
 }
 
 static void show_queue(struct json_value queue, FILE *out)
