@@ -5,6 +5,7 @@
 #include "support/lacking.h"
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -21,6 +22,20 @@
 
 #define TEST_SKIPPED 77 /* exit code for automake, of a program without any test */
 
+/* Notes a place that a test has passed, for the report of a crash: the first time alone, because
+ * check writes places into a pipe, nearly all the time of a loop with conditions. */
+static inline void test_note_place(const char *file, int line)
+{
+    static bool noted[4096];
+
+    if ((size_t)line >= sizeof(noted) || noted[line])
+        return;
+    noted[line] = true;
+    _mark_point(file, line);
+}
+
+#define _mark_point(file, line) test_note_place(file, line) // NOLINT
+
 /* ck_assert() without noting the place on success: for very frequent conditions. */
 #define test_require(condition) ((condition) ? (void)0 : ck_abort_msg("%s", #condition))
 
@@ -29,6 +44,17 @@
 static inline unsigned test_trials(unsigned n)
 {
     return getenv("FORKBEARD_TEST_LONG") != NULL ? n : (n + 2) / 3;
+}
+
+/* Whether an item of a long list is tried in this run of so many, by the number of commits (TURN of
+ * tests/run). Runs by hand and long runs try all items. */
+static inline bool test_has_turn(unsigned number, unsigned runs)
+{
+    const char *turn = getenv("TURN");
+    char *end = NULL;
+    unsigned long now = turn != NULL ? strtoul(turn, &end, 10) : 0;
+
+    return end == turn || *end != 0 || (number + now) % runs == 0;
 }
 
 /* The current second; time() may still return the second before at its beginning. */
