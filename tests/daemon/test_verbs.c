@@ -73,6 +73,8 @@ static void try_row(void *arg, unsigned i)
     char ways[256], *rest = ways, *typed;
 
     (void)arg;
+    if (!test_has_turn(i, 3))
+        return;
     snprintf(ways, sizeof(ways), "%s", rows[i].verb.name);
     while ((typed = strsep(&rest, ",")) != NULL) {
         typed += *typed == ' ';
@@ -95,10 +97,10 @@ static void hold_up(void *arg, unsigned i)
     struct scene scene;
 
     (void)arg;
+    if (row->steps->worst == NULL || !test_has_turn(i, 3))
+        return;
     snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(row->verb.name, ","), row->verb.name);
     abreast_note("\"%s\", held up", typed);
-    if (row->steps->worst == NULL)
-        return;
     begin_scene(&scene, row, row->steps->worst_conf, typed);
     verbs_begin(&scene);
     row->steps->worst(&scene);
