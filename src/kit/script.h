@@ -16,7 +16,7 @@ enum kit_ending {
 /* A variant: the differences from the script as it is written; all zero: none. */
 struct kit_variant {
     char name[64];
-    bool bytes;             /* clients send single bytes */
+    bool bytes;             /* clients send single bytes, of much input the first */
     uint64_t cut;           /* byte where clients begin a second piece; 0: a single piece */
     size_t window;          /* bytes taken by peers at a time; 0: any number */
     bool pausing;           /* peers take nothing until the script expects bytes */

@@ -382,7 +382,8 @@ enum {
 #define FB_TEST_SCRIPT(script) (script), sizeof(script) / sizeof((script)[0])
 
 /* Runs the script, and then again
- *  - with the client's bytes cut into single bytes, and in two, at one place after the other;
+ *  - with the client's bytes cut into single bytes (of much input the first 2,000), and in two, at
+ *    one place after the other;
  *  - with peers that take one byte at a time (of much output a few), or nothing until the script
  *    expects output;
  *  - on a network that makes trouble (see fb_test_options);
