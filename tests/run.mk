@@ -7,8 +7,8 @@ objects plain clang posix poll select sanitizers distcheck:
 	+@../tests/flavour $@
 
 plain sanitizers: objects
-poll: posix
-select: poll
+poll select: $(filter posix,$(FLAVOURS))
+select: $(filter poll,$(FLAVOURS))
 distcheck: plain clang
 
 .PHONY: all objects plain clang posix poll select sanitizers distcheck

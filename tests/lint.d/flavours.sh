@@ -33,7 +33,7 @@ check_flavours() {
         row[row_n] = $1
         place[row_n] = table ":" FNR
         for (i = 2; i <= column_n; i++) {
-            if ($i !~ /^(each|nofork|third|sixth|night|-)$/)
+            if ($i !~ /^(each|nofork|third|ninth|night|-)$/)
                 print place[row_n] ": " $i " is not how often a test runs"
             if ($i ~ /^(each|nofork)$/)
                 runs[row_n] = 1
