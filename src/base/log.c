@@ -29,12 +29,19 @@ static enum log_level level_of_others(const struct log *log)
     return log->also != NULL && log->also->level > level ? log->also->level : level;
 }
 
+/* Returns the level in force of a target or a route with this level. */
+static enum log_level level_in_force(const struct log *log, enum log_level own)
+{
+    return log->override != 0 ? (enum log_level)(log->override - 1) : own;
+}
+
 /* Whether any target takes the line; the log's level is the most verbose target's. */
 static bool is_line_wanted(const struct log *log, const struct log_line *line)
 {
     if (line->route == NULL)
         return line->level <= log->common || line->force;
-    return line->level <= line->route->level || line->level <= level_of_others(log) || line->force;
+    return line->level <= level_in_force(log, line->route->level) ||
+           line->level <= level_of_others(log) || line->force;
 }
 
 void log_update(struct log *log)
@@ -43,10 +50,18 @@ void log_update(struct log *log)
 
     assert(log->also != log);
     for (unsigned i = 0; i < log->target_n; i++)
-        if (log->targets[i].level > level)
-            level = log->targets[i].level;
+        if (level_in_force(log, log->targets[i].level) > level)
+            level = level_in_force(log, log->targets[i].level);
     log->common = level;
-    log->level = log->routed > level ? log->routed : level;
+    /* an override is the level of routes, too */
+    log->level = log->override == 0 && log->routed > level ? log->routed : level;
+}
+
+void log_set_override(struct log *log, uint32_t override)
+{
+    assert(override <= LOG_OVERRIDE(LEVEL_DEBUG));
+    log->override = override;
+    log_update(log);
 }
 
 void log_collect(struct log *log, struct diag *diag)
@@ -146,7 +161,8 @@ static void write_to_target(
 {
     uint64_t lost = target->lost;
 
-    if (target->fd == -1 || (entry->line->level > level && !entry->line->force))
+    if (target->fd == -1 ||
+        (entry->line->level > level_in_force(log, level) && !entry->line->force))
         return;
     log_target_write(target, entry);
     log_count_lost(log, target->lost - lost);

@@ -71,10 +71,14 @@ struct log_route {
     } targets[];
 };
 
+/* A level in place of the levels of all targets, as a number other than 0. */
+#define LOG_OVERRIDE(level) ((uint32_t)(level) + 1)
+
 struct log {
     enum log_level level;  /* the most verbose level of all targets, those of routes included */
     enum log_level common; /* ... of lines without a route */
     enum log_level routed; /* ... of all routes, which the owner sets; LEVEL_EMERG: no routes */
+    uint32_t override;     /* LOG_OVERRIDE() of the level in force for all targets; 0: their own */
     unsigned target_n;     /* targets of lines without a route */
     struct log_target *targets; /* array of the owner */
     const char *plain;     /* name: lines are "NAME: [level] message", without a time; or NULL */
@@ -100,6 +104,8 @@ void log_init(struct log *log, struct log_target *targets, unsigned n);
 void log_init_plain(struct log *log, struct log_target *target, const char *name);
 /* Called after a change of the levels of targets, routes, `also` or `diag`. */
 void log_update(struct log *log);
+/* Puts a level in force for all targets, those of routes too; 0: each target has its own again. */
+void log_set_override(struct log *log, uint32_t override);
 /* Adds grave lines to a new session of these diagnostics from now on; NULL: none. */
 void log_collect(struct log *log, struct diag *diag);
 /* Counts lost lines, for the status. */

@@ -42,6 +42,7 @@ enum channel_message_kind {
     MESSAGE_FILES_CHANGED,   /* master: files of the configuration may have changed */
     MESSAGE_REPORT_WANTED,   /* master: write a report about certificates to `fd` */
     MESSAGE_REPORT,          /* keeper: the report has `argument` bytes */
+    MESSAGE_LOG_LEVEL,       /* master: the level published for all logs has changed */
 };
 
 /* In the argument of MESSAGE_SIBLING_GONE: the rest is a serial (shm/slot.h) and no incarnation.

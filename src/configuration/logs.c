@@ -305,6 +305,7 @@ void logs_put_in_force(const struct core_settings *core, struct log *log, struct
     before = *log;
     log_init(log, core->logs, core->log_n);
     carry_lost(log, &before);
+    log->override = before.override;
     log->also = before.also; /* until we have said that we serve */
     log->event_log = before.event_log;
     log->failures = before.failures;

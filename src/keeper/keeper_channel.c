@@ -64,6 +64,9 @@ static const char *handle_keeper_message(struct channel_end *end, struct channel
     case MESSAGE_LOG_FILE:
         exchange_keeper_log(keeper, message);
         break;
+    case MESSAGE_LOG_LEVEL:
+        heritage_override_log(keeper->heritage, &keeper->log);
+        break;
     case MESSAGE_LINK:
         if (message->fd != -1)
             keeper_link_open(keeper, message->fd);

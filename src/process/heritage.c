@@ -81,7 +81,12 @@ void heritage_open_log(const struct heritage *heritage, struct log *log)
     log->lost = &shared_slot(heritage->shared, heritage->slot)->counters.n[COUNTER_LOST];
     log->diag = heritage->diag;
     log->diag_session = heritage->diag_session;
-    log_update(log);
+    heritage_override_log(heritage, log);
+}
+
+void heritage_override_log(const struct heritage *heritage, struct log *log)
+{
+    log_set_override(log, heritage->shared->published->log_override);
 }
 
 static void add_listeners(struct descriptors *kept, const struct cycle *cycle)

@@ -66,6 +66,8 @@ struct heritage {
 
 /* Opens the process's log: the configuration's, and the collector of a failed start's reasons. */
 void heritage_open_log(const struct heritage *heritage, struct log *log);
+/* Puts the level in force that the master has published for all logs, or takes it back. */
+void heritage_override_log(const struct heritage *heritage, struct log *log);
 /* Names the descriptors that the worker keeps: channel, bells, logs, listeners, and `opened`. */
 void heritage_add_descriptors(struct heritage *heritage, const struct descriptors *opened);
 /* Adds the descriptors kept by workers of an earlier configuration, `before`, to `opened`: a

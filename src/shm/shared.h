@@ -18,6 +18,7 @@ struct shared_published {
         _Atomic uint32_t serial; /* the incarnation's that has the slot; 0: free */
         _Atomic uint32_t place;  /* slot_place() of its worker, or PLACE_NONE */
     } slots[SLOT_MAX];
+    _Atomic uint32_t log_override; /* of the logs of all processes (base/log.h) */
 };
 
 /* Chains of connections from workers to listeners of their own daemon: the worker that accepts a
@@ -57,7 +58,7 @@ struct shared {
 };
 
 #define SHARED_MAGIC 0x6662656bu
-#define SHARED_VERSION 8u
+#define SHARED_VERSION 9u
 
 /* Makes the memory, mapped in children by shared_enter(), or (single) inherited. NULL with
  * errno. */

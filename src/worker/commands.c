@@ -71,6 +71,9 @@ static const char *handle_master_message(struct channel_end *end, struct channel
     case MESSAGE_LOG_FILE:
         exchange_log(worker, message);
         break;
+    case MESSAGE_LOG_LEVEL:
+        heritage_override_log(worker->heritage, &worker->log);
+        break;
     case MESSAGE_TRIM:
         if (worker->phase == WORKER_DRAINING)
             session_drain_idle(&worker->stream);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -241,6 +242,100 @@ START_TEST(a_forced_line_goes_to_every_target)
 }
 END_TEST
 
+/* A log with a target of level warn, and a route to a target of level error. */
+struct routed {
+    struct fixture fixture;
+    struct log_route *route;
+};
+
+static void set_up_routed(struct routed *routed)
+{
+    set_up(&routed->fixture, 2, LEVEL_WARN);
+    routed->fixture.log.target_n = 1; /* the second is the route's */
+    routed->route = malloc(sizeof(*routed->route) + sizeof(routed->route->targets[0]));
+    ck_assert_ptr_nonnull(routed->route);
+    routed->route->level = routed->route->targets[0].level = LEVEL_ERROR;
+    routed->route->targets[0].target = &routed->fixture.targets[1];
+    routed->route->n = 1;
+    routed->fixture.log.routed = LEVEL_ERROR;
+    log_update(&routed->fixture.log);
+}
+
+static void tear_down_routed(struct routed *routed)
+{
+    free(routed->route);
+    routed->fixture.log.target_n = 2;
+    tear_down(&routed->fixture);
+}
+
+/* Writes a line of each level to the first target and to the route; returns the written levels. */
+static unsigned write_levels(struct routed *routed)
+{
+    struct fixture *f = &routed->fixture;
+    unsigned taken = 0;
+
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(ftruncate(f->targets[i].fd, 0), 0);
+        ck_assert_int_eq(lseek(f->targets[i].fd, 0, SEEK_SET), 0);
+    }
+    for (enum log_level level = LEVEL_EMERG; level <= LEVEL_DEBUG; level++)
+        for (unsigned i = 0; i < 2; i++)
+            if (level <= f->log.level)
+                write_line(&f->log,
+                    &(struct log_line) { .level = level, .route = i == 1 ? routed->route : NULL },
+                    "<%d>", level);
+    for (unsigned i = 0; i < 2; i++) {
+        const char *text = text_of(f, i);
+
+        for (unsigned level = LEVEL_EMERG; level <= LEVEL_DEBUG; level++) {
+            char line[8];
+
+            snprintf(line, sizeof(line), "<%u>", level);
+            taken |= (unsigned)(strstr(text, line) != NULL) << (8 * i + level);
+        }
+    }
+    return taken;
+}
+
+/* The levels up to `level`, as bits. */
+#define UP_TO(level) ((2u << (level)) - 1)
+
+START_TEST(an_override_is_the_level_of_targets_and_routes)
+{
+    struct routed routed;
+    const unsigned own = UP_TO(LEVEL_WARN) | UP_TO(LEVEL_ERROR) << 8;
+
+    set_up_routed(&routed);
+    ck_assert_uint_eq(write_levels(&routed), own);
+    for (enum log_level level = LEVEL_EMERG; level <= LEVEL_DEBUG; level++) {
+        log_set_override(&routed.fixture.log, LOG_OVERRIDE(level));
+        ck_assert_int_eq(routed.fixture.log.level, level);
+        ck_assert_uint_eq(write_levels(&routed), UP_TO(level) | UP_TO(level) << 8);
+        log_set_override(&routed.fixture.log, 0);
+        ck_assert_int_eq(routed.fixture.log.level, LEVEL_WARN);
+        ck_assert_uint_eq(write_levels(&routed), own);
+    }
+    tear_down_routed(&routed);
+}
+END_TEST
+
+START_TEST(an_override_is_none_of_a_second_log)
+{
+    struct fixture f, second;
+
+    set_up(&f, 1, LEVEL_ERROR);
+    set_up(&second, 1, LEVEL_NOTICE);
+    f.log.also = &second.log;
+    log_set_override(&f.log, LOG_OVERRIDE(LEVEL_ALERT));
+    ck_assert_int_eq(f.log.level, LEVEL_NOTICE);
+    log_write(&f.log, LEVEL_ERROR, 0, "line");
+    ck_assert_str_eq(text_of(&f, 0), "");
+    ck_assert_str_eq(undated(text_of(&second, 0)), "[error] 123#0: line\n");
+    tear_down(&f);
+    tear_down(&second);
+}
+END_TEST
+
 START_TEST(a_long_message_is_clipped_to_one_line)
 {
     static const char *const fills[] = { "x", "\n" }; /* unchanged, and four bytes for one */
@@ -377,6 +472,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, each_target_takes_its_levels);
     tcase_add_test(tcase, a_level_that_no_target_takes_is_not_formatted);
     tcase_add_test(tcase, a_forced_line_goes_to_every_target);
+    tcase_add_test(tcase, an_override_is_the_level_of_targets_and_routes);
+    tcase_add_test(tcase, an_override_is_none_of_a_second_log);
     tcase_add_test(tcase, a_long_message_is_clipped_to_one_line);
     tcase_add_test(tcase, a_target_is_reopened_at_its_path);
     tcase_add_test(tcase, a_target_that_cannot_be_opened_keeps_its_descriptor);

@@ -30,6 +30,24 @@ START_TEST(it_says_ready_and_accepts)
 }
 END_TEST
 
+START_TEST(it_has_the_level_of_an_operator)
+{
+    enum log_level own;
+
+    start();
+    own = keeper.log.level;
+    heritage.shared->published->log_override = LOG_OVERRIDE(LEVEL_ERROR);
+    send_message(MESSAGE_LOG_LEVEL, 0, -1);
+    turn(1);
+    ck_assert_int_eq(keeper.log.level, LEVEL_ERROR);
+    heritage.shared->published->log_override = 0;
+    send_message(MESSAGE_LOG_LEVEL, 0, -1);
+    turn(1);
+    ck_assert_int_eq(keeper.log.level, own);
+    stop();
+}
+END_TEST
+
 /* The master waits for the report of a living keeper, and asks no other one meanwhile. */
 START_TEST(a_report_waits_for_a_full_channel)
 {
@@ -263,6 +281,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
+    tcase_add_test(tcase, it_has_the_level_of_an_operator);
     tcase_add_test(tcase, it_says_ready_and_accepts);
     tcase_add_test(tcase, a_report_waits_for_a_full_channel);
     tcase_add_test(tcase, it_begins_and_forgets_handshakes);

@@ -43,7 +43,7 @@ START_TEST(the_layout_is_the_version)
     ck_assert_uint_eq(shared->published->magic, SHARED_MAGIC);
     ck_assert_uint_eq(shared->published->version, SHARED_VERSION);
     /* a change of any of the numbers below changes the version too */
-    ck_assert_uint_eq(SHARED_VERSION, 8);
+    ck_assert_uint_eq(SHARED_VERSION, 9);
     ck_assert_uint_eq(offsetof(struct slot, counters), 0);
     ck_assert_uint_eq(offsetof(struct slot, heartbeat), 104);
     ck_assert_uint_eq(offsetof(struct shared_published, slot_n), 8);
@@ -51,6 +51,7 @@ START_TEST(the_layout_is_the_version)
     ck_assert_uint_eq(offsetof(struct shared_common, accept_mutex), 0);
     ck_assert_uint_eq(offsetof(struct shared_common, connection_numbers), CACHE_LINE);
     ck_assert_uint_eq(offsetof(struct shared_published, slots), 104);
+    ck_assert_uint_eq(offsetof(struct shared_published, log_override), 104 + 8 * SLOT_MAX);
     ck_assert_ptr_eq((char *)shared->common,
         (char *)shared->published + segment_pages(sizeof(struct shared_published)));
     ck_assert_ptr_eq(

@@ -171,6 +171,26 @@ START_TEST(the_master_hands_it_new_logs)
 }
 END_TEST
 
+START_TEST(the_master_has_a_level_for_its_log)
+{
+    struct fixture *fixture = open_real();
+    struct log *log = &fixture->worker->log;
+    _Atomic uint32_t *level = &fixture->worker->heritage->shared->published->log_override;
+    enum log_level own = log->level;
+
+    *level = LOG_OVERRIDE(LEVEL_ERROR);
+    ck_assert_int_eq(log->level, own);
+    send_order(fixture, MESSAGE_LOG_LEVEL, 0, -1);
+    worker_turn(fixture->worker);
+    ck_assert_int_eq(log->level, LEVEL_ERROR);
+    *level = 0;
+    send_order(fixture, MESSAGE_LOG_LEVEL, 0, -1);
+    worker_turn(fixture->worker);
+    ck_assert_int_eq(log->level, own);
+    fixture_stop(fixture);
+}
+END_TEST
+
 START_TEST(without_its_master_it_drains)
 {
     struct fixture *fixture = open_real();
@@ -194,6 +214,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_master_has_it_begin);
     tcase_add_test(tcase, one_that_drains_does_not_begin);
     tcase_add_test(tcase, the_master_hands_it_new_logs);
+    tcase_add_test(tcase, the_master_has_a_level_for_its_log);
     tcase_add_test(tcase, without_its_master_it_drains);
 }
 
