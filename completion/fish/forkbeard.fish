@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of forkbeard(8) for fish.
 
-set -l words status explain upstream certificates events upgrade certificate
+set -l words status explain upstream certificates events log upgrade certificate
 
 complete -c forkbeard -f
 complete -c forkbeard -s h -d 'Show a summary of the options'
@@ -33,8 +33,10 @@ complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a explain -d 
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upstream -d 'Show the servers of upstreams, or change the state of one'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a certificates -d 'Show the certificates in use'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a events -d 'Show the last events of the daemon'
+complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a log -d 'Show, set or take back a level of all error logs'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upgrade -d 'Show, complete or roll back an upgrade'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a certificate -d 'Make a self-signed certificate'
 complete -c forkbeard -n '__fish_seen_subcommand_from explain' -a '(forkbeard explain)' -d directive
+complete -c forkbeard -n '__fish_seen_subcommand_from log' -a 'debug info notice warn error crit alert emerg default for'
 complete -c forkbeard -n '__fish_seen_subcommand_from upgrade' -a 'status forward back'
 complete -c forkbeard -n '__fish_seen_subcommand_from upstream' -a 'up drain down auto'

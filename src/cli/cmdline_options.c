@@ -6,6 +6,7 @@
 #include "cli/certificate_command.h"
 #include "cli/command.h"
 #include "cli/explain.h"
+#include "cli/log_command.h"
 #include "cli/upgrade_command.h"
 
 #include <assert.h>
@@ -69,6 +70,13 @@ const struct cmdline_word cmdline_words[] = {
         .options = CMDLINE_FOLLOW | CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
         .help = "show the last 1000 events of the daemon: generations, workers, commands",
         .run = cli_events },
+    { .name = "log",
+        .argument = "[level [for time]]",
+        .more = 2,
+        .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
+        .help = "show the level that is set for all error logs, set it, for a time or without\n"
+                "an end, or take it back (level \"default\")",
+        .run = cli_log },
     { .name = "upgrade",
         .argument = "status|forward|back",
         .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,

@@ -423,8 +423,7 @@ int cli_status(const struct cmdline *cmdline, struct log *log)
     return status;
 }
 
-/* Asks the process at the configuration's paths alone; returns the exit code. */
-static int ask_first(const struct cmdline *cmdline, struct log *log, const char *request,
+int cli_ask_first(const struct cmdline *cmdline, struct log *log, const char *request,
     void (*show)(struct json_value reply, FILE *out))
 {
     int status = EXIT_FAILURE;
@@ -476,7 +475,7 @@ int cli_upstream(const struct cmdline *cmdline, struct log *log)
         log_write(log, LEVEL_EMERG, 0, "no memory for the request");
         return EXIT_FAILURE;
     }
-    status = ask_first(cmdline, log, request, reply_text_upstreams);
+    status = cli_ask_first(cmdline, log, request, reply_text_upstreams);
     free(request);
     return status;
 }
@@ -485,14 +484,14 @@ int cli_upstream(const struct cmdline *cmdline, struct log *log)
 
 int cli_certificates(const struct cmdline *cmdline, struct log *log)
 {
-    return ask_first(cmdline, log, "{\"command\":\"certificates\"}\n", reply_text_certificates);
+    return cli_ask_first(cmdline, log, "{\"command\":\"certificates\"}\n", reply_text_certificates);
 }
 
 int cli_events(const struct cmdline *cmdline, struct log *log)
 {
     bool follows = (cmdline->options & CMDLINE_FOLLOW) != 0;
 
-    return ask_first(cmdline, log,
+    return cli_ask_first(cmdline, log,
         follows ? "{\"command\":\"events\",\"follow\":true}\n" : "{\"command\":\"events\"}\n",
         reply_text_events);
 }

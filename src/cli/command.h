@@ -5,6 +5,7 @@
  * the daemon. */
 #pragma once
 
+#include "base/json.h"
 #include "cli/cmdline.h"
 
 /* Exit code where the daemon has not replied in time. */
@@ -17,6 +18,9 @@
  * without a cycle; then the control socket's path stands for both. -1 after a report. */
 int cli_load_paths(const struct cmdline *cmdline, struct log *log, struct cycle **cycle,
     struct core_settings *core);
+/* Sends a request to the process at the configuration's paths alone, and shows the reply. */
+int cli_ask_first(const struct cmdline *cmdline, struct log *log, const char *request,
+    void (*show)(struct json_value reply, FILE *out));
 /* Implements -s: sends the command and waits for the result, or without a control socket sends the
  * signal. */
 int cli_command(const struct cmdline *cmdline, struct log *log);

@@ -39,6 +39,14 @@ static void show_problems(struct json_value status, FILE *out)
     putc('\n', out);
 }
 
+static void show_log_level(struct json_value level, FILE *out)
+{
+    reply_write(out, level,
+        reply_has(level, "until")
+            ? "log level: {level}, set until {until} ({left_ms|age} left)\n"
+            : "log level: {level}, set until taken back (forkbeard log default)\n");
+}
+
 static void show_head(struct json_value status, FILE *out)
 {
     struct json_value reload = json_member(status, "reload"), none = { NULL, 0 };
@@ -58,6 +66,8 @@ static void show_head(struct json_value status, FILE *out)
         reply_write(out, status, "reloads since the start: {reloads}, {reloads_failed} failed\n");
     if (json_integer(json_member(status, "log_lines_lost"), 0) > 0)
         reply_write(out, status, "log lines lost: {log_lines_lost}\n");
+    if (reply_has(json_member(status, "log_level"), "level"))
+        show_log_level(json_member(status, "log_level"), out);
     json_text(json_member(upgrade, "role"), role, sizeof(role));
     is_new = strcmp(role, "new") == 0;
     if (reply_has(upgrade, "role"))
@@ -337,4 +347,18 @@ void reply_text_events(struct json_value reply, FILE *out)
     if (json_integer(json_member(reply, "lost"), 0) > 0)
         reply_write(out, reply, "{lost} events before these are not kept\n");
     reply_write_each(out, json_member(reply, "events"), "{number:6}  {time}  {kind:-20}  {text}\n");
+}
+
+/* Log */
+
+void reply_text_log(struct json_value reply, FILE *out)
+{
+    struct json_value level = json_member(reply, "log_level");
+
+    if (reply_has(level, "level"))
+        show_log_level(level, out);
+    else
+        fputs("log level: as configured\n", out);
+    if (reply_has(reply, "note"))
+        reply_write(out, reply, "{note}\n");
 }

@@ -18,3 +18,5 @@ void reply_text_upstreams(struct json_value reply, FILE *out);
 void reply_text_certificates(struct json_value reply, FILE *out);
 /* Writes the reply to "events". */
 void reply_text_events(struct json_value reply, FILE *out);
+/* Writes the reply to "log". */
+void reply_text_log(struct json_value reply, FILE *out);

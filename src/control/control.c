@@ -7,6 +7,7 @@
 #include "control/certificates.h"
 #include "control/client.h"
 #include "control/events.h"
+#include "control/log_level.h"
 #include "control/upstream.h"
 #include "os/descriptor.h"
 #include "process/process_ops.h"
@@ -23,8 +24,8 @@
 
 #define REQUESTS_MAX 16 /* requests of a client in a call */
 #define COMMANDS                                                                                   \
-    "expected status, upstream, certificates, events, reload, reopen, upgrade, resume, quit, "     \
-    "leave or stop"
+    "expected status, upstream, certificates, events, log, reload, reopen, upgrade, resume, "      \
+    "quit, leave or stop"
 #define RETRY_MS 500
 #define ACCEPT_MAX 32 /* clients in a call: a bound on the master's time */
 
@@ -89,7 +90,7 @@ static void handle_client_request(struct control_client *client, size_t n)
 {
     struct json_value request = json_parse(client->in, n);
     const struct signal_row *command;
-    char word[32], error[160];
+    char word[32], error[192];
     struct json json;
 
     assert(client->phase == CLIENT_READING);
@@ -121,6 +122,8 @@ static void handle_client_request(struct control_client *client, size_t n)
         control_certificates_handle(client);
     } else if (strcmp(word, "events") == 0) {
         control_events_handle(client, request);
+    } else if (strcmp(word, "log") == 0) {
+        control_log_level_handle(client, request);
     } else if (command != NULL) {
         give_command(client, command);
     } else {

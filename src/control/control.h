@@ -54,6 +54,8 @@ struct control_ops {
     /* Asks a keeper to report on certificates, for control_report(); or returns the reason of a
      * refusal. */
     const char *(*ask_certificates)(void *host);
+    /* Sets the level of all error logs, or takes it back, as pool_log_level_set(). */
+    void (*set_log_level)(void *host, uint32_t override, int64_t ms, const char *text);
 };
 
 struct control_client;

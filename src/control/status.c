@@ -10,6 +10,7 @@
 #include "control/worker_state.h"
 #include "os/sockets.h"
 #include "pool/exit.h"
+#include "pool/generation.h"
 #include "process/process_ops.h"
 #include "session/stream.h"
 #include "shm/metrics.h"
@@ -26,6 +27,20 @@ void control_status_time(struct json *json, const char *key, int64_t ms)
     gmtime_r(&seconds, &tm);
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
     json_string(json, key, text);
+}
+
+void control_status_log_level(const struct pool *pool, struct json *json)
+{
+    const struct pool_log_level *level = &pool->log_level;
+
+    assert(level->override != 0);
+    json_object(json, "log_level");
+    json_string(json, "level", log_level_name((enum log_level)(level->override - 1)));
+    if (level->until_ms != 0) {
+        control_status_time(json, "until", level->until_ms);
+        json_number(json, "left_ms", (int64_t)pool_ms_until(pool, level->end.deadline));
+    }
+    json_close(json);
 }
 
 /* Writes the members of a histogram's summary. */
@@ -314,6 +329,8 @@ void control_status_write(struct control *control, struct json *json)
     json_string(json, "version", BUILD_VERSION);
     json_number(json, "pid", process_ops->self());
     write_log_losses(control, json);
+    if (pool->log_level.override != 0)
+        control_status_log_level(pool, json);
     control_problems_write(control, json);
     ends = control->ops->write_head(control->host, json);
     write_generations(control, ends, json);

@@ -7,6 +7,7 @@
 #include "configuration/logs.h"
 #include "master/master.h"
 #include "master/quit.h"
+#include "pool/log_level.h"
 #include "pool/report.h"
 #include "pool/worker.h"
 #include "process/environment.h"
@@ -311,6 +312,11 @@ static const char *ask_certificates(void *host)
     return pool_report_ask(&master_of(host)->pool);
 }
 
+static void set_log_level(void *host, uint32_t override, int64_t ms, const char *text)
+{
+    pool_log_level_set(&master_of(host)->pool, override, ms, text);
+}
+
 static bool is_master(void *host, pid_t pid)
 {
     const struct master *master = master_of(host);
@@ -327,6 +333,7 @@ static const struct control_ops control_ops = {
     .write_tail = write_status_tail,
     .command = accept_command,
     .ask_certificates = ask_certificates,
+    .set_log_level = set_log_level,
     .is_master = is_master,
 };
 

@@ -145,6 +145,13 @@ struct generation {
 
 TAILQ_HEAD(generations, generation);
 
+/* The level that an operator has set for all error logs, until the master's end (log_level.c). */
+struct pool_log_level {
+    uint32_t override; /* of base/log.h; 0: none is set */
+    int64_t until_ms;  /* end, since the epoch; 0: none */
+    struct timer end;
+};
+
 /* A requested rescan (listeners.c). */
 struct pool_rescan {
     struct timer due;
@@ -218,6 +225,7 @@ struct pool {
     struct timer log_due;         /* when held-back lines are written */
     struct timer log_repair;      /* until then no broken log is repaired again */
     struct timer log_flush;       /* until then no waiting lines are sent */
+    struct pool_log_level log_level;
     /* a generation that ends has a process, or is `serving`, or kept */
     struct generations generations;
     unsigned generation_n;        /* ever made */

@@ -9,6 +9,7 @@
 #include "os/log_file.h"
 #include "pool/generation.h"
 #include "pool/listeners.h"
+#include "pool/log_level.h"
 #include "pool/outbox.h"
 #include "pool/start.h"
 #include "pool/transaction.h"
@@ -26,6 +27,7 @@ void pool_init(struct pool *pool, const struct pool *from)
     assert(from->clock != NULL && from->timers != NULL && from->shared != NULL);
     *pool = *from;
     pool->log_due.expired = pool->log_repair.expired = pool->log_flush.expired = pool_wake_up;
+    pool_log_level_init(pool);
     pool->untouched.restores = true;
     TAILQ_INIT(&pool->generations);
 }
@@ -43,6 +45,7 @@ void pool_done(struct pool *pool)
     timers_disarm(pool->timers, &pool->log_due);
     timers_disarm(pool->timers, &pool->log_repair);
     timers_disarm(pool->timers, &pool->log_flush);
+    pool_log_level_done(pool);
     timers_disarm(pool->timers, &pool->orphans);
     timers_disarm(pool->timers, &pool->mend);
     timers_disarm(pool->timers, &pool->restore);
@@ -251,6 +254,8 @@ void pool_check(const struct pool *pool)
     assert(pool->ops != NULL && pool->log != NULL);
     assert(!pool->ending || pool->starting == NULL);
     assert(pool->others_n <= SLOT_MAX && pool->asks_n <= POOL_ASKS_MAX);
+    assert(pool->log->override == pool->log_level.override);
+    assert(timer_is_set(&pool->log_level.end) == (pool->log_level.until_ms != 0));
     assert(pool->others_met || (pool->others_n == 0 && pool->asks_n == 0));
     TAILQ_FOREACH (generation, &pool->generations, link) {
         bool starts = generation == pool->starting, serves = generation == pool->serving;

@@ -193,6 +193,8 @@ static inline struct log_target *core_target(const struct core_settings *core, u
 const struct fb_pool *core_find_pool(const struct core_settings *core, const char *name);
 /* Logs the result of `worker_connections auto`, if configured. */
 void sizing_log(const struct cycle *cycle, struct log *log);
+/* The sentence that a build has no debug lines; NULL: it has. */
+const char *events_without_debug(void);
 /* Logs once, in a build without debug lines, that the configuration asks for debug lines. */
 void events_log_debug(const struct cycle *cycle, struct log *log);
 /* events.c: Replaces a mechanism that yields and that the kernel refuses; returns whether so. The

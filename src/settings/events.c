@@ -191,14 +191,19 @@ void events_finish(struct apply *apply)
             events->mechanism->name, most, events->worker_connections);
 }
 
+const char *events_without_debug(void)
+{
+    return DEBUG_BUILD ? NULL
+                       : "debug lines of events are not in this build: it was configured without "
+                         "--enable-debug";
+}
+
 void events_log_debug(const struct cycle *cycle, struct log *log)
 {
     bool wanted = cycle->events.debug_n > 0;
 
     for (unsigned i = 0; i < core_target_n(&cycle->core); i++)
         wanted = wanted || core_target(&cycle->core, i)->level >= LEVEL_DEBUG;
-    if (wanted && !DEBUG_BUILD)
-        log_write(log, LEVEL_NOTICE, 0,
-            "debug lines of events are not in this build: it was configured without "
-            "--enable-debug");
+    if (wanted && events_without_debug() != NULL)
+        log_write(log, LEVEL_NOTICE, 0, "%s", events_without_debug());
 }

@@ -103,6 +103,26 @@ START_TEST(certificates_have_a_line_and_one_of_a_refusal)
 }
 END_TEST
 
+START_TEST(a_level_of_the_logs_has_a_line)
+{
+    static const char *const texts[][2] = {
+        { "{\"log_level\":null}", "log level: as configured\n" },
+        { "{\"log_level\":{\"level\":\"debug\"},\"note\":\"no lines\"}",
+            "log level: debug, set until taken back (forkbeard log default)\nno lines\n" },
+        { "{\"log_level\":{\"level\":\"info\",\"until\":\"2026-11-30T16:04:41Z\",\"left_ms\":90000}"
+          "}",
+            "log level: info, set until 2026-11-30T16:04:41Z (1m 30s left)\n" },
+    };
+    char *text = written(reply_text_log, texts[_i][0]);
+
+    ck_assert_str_eq(text, texts[_i][1]);
+    free(text);
+    text = written(reply_text_status, texts[_i][0]);
+    ck_assert_int_eq(strstr(text, "log level: ") != NULL, _i > 0);
+    free(text);
+}
+END_TEST
+
 #define PROBLEM(level) "{\"level\":\"" level "\",\"problem\":\"it is\",\"advice\":\"do\"}"
 
 START_TEST(problems_come_first_and_alone)
@@ -216,6 +236,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
+    tcase_add_loop_test(tcase, a_level_of_the_logs_has_a_line, 0, 3);
     tcase_add_loop_test(tcase, problems_come_first_and_alone, 0, 3);
     tcase_add_test(tcase, problems_that_are_left_out_are_counted);
     tcase_add_test(tcase, states_of_workers_have_their_times);

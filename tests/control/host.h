@@ -42,6 +42,8 @@ struct host {
     const char *refusal;
     const char *problem; /* of the host; NULL: none */
     unsigned reports_asked;
+    unsigned levels_set; /* levels of the logs; the text of the latest */
+    char level_text[128];
     pid_t master;
     enum command taken;            /* the latest command */
     enum upstream_operator set_to; /* set last */
@@ -199,8 +201,20 @@ static const char *ask_certificates(void *host)
     return ((struct host *)host)->refusal;
 }
 
+static void set_log_level(void *host, uint32_t override, int64_t ms, const char *text)
+{
+    struct host *self = host;
+    struct pool_log_level *level = &self->pool.log_level;
+
+    self->levels_set++;
+    snprintf(self->level_text, sizeof(self->level_text), "%s", text);
+    level->override = override;
+    level->until_ms = ms > 0 ? self->clock.wall_ms + ms : 0;
+    level->end.deadline = ms > 0 ? self->clock.mono_ms + (uint64_t)ms : 0;
+}
+
 static const struct control_ops ops = { write_head, add_problems, write_tail, take_command,
-    is_master, ask_certificates };
+    is_master, ask_certificates, set_log_level };
 
 /* Adds groups, the first named "u", with a server each. */
 static inline void add_groups(struct host *host, unsigned n)

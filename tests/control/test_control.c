@@ -421,7 +421,8 @@ END_TEST
 
 START_TEST(a_socket_for_reading_takes_no_command)
 {
-    static const char *const refused[] = { "stop", "reload", "bogus", "upstream\",\"state\":\"up" };
+    static const char *const refused[] = { "stop", "reload", "bogus", "log",
+        "upstream\",\"state\":\"up" };
     static const char *const served[] = { "status", "upstream", "certificates" };
     struct host host;
     char line[128];

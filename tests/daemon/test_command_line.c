@@ -16,7 +16,7 @@
 #define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
 
 #define JSON_MISPLACED                                                                             \
-    "\"--json\" belongs to \"status\", \"upstream\", \"certificates\", \"events\" and \"upgrade\""
+    "\"--json\" belongs to \"status\", \"upstream\", \"certificates\", \"events\", \"log\" and "
 
 /* Text expected on standard error, where nginx prints too; NULL: nothing at all. */
 static const struct {
@@ -67,7 +67,7 @@ static const struct {
     { { "--version=2" }, 1, "invalid option: \"--version=2\", see -h" },
     { { "--control", "x" }, 1,
         "invalid option: \"--control\" belongs to -s, \"status\", \"upstream\", \"certificates\", "
-        "\"events\" and \"upgrade\"" },
+        "\"events\", \"log\" and \"upgrade\"" },
     { { "status", "--control=x", "-cforkbeard.conf" }, 1,
         "\"--control\" reads no configuration: leave out -c, -e, -g and -p" },
     { { "-sstop", "--control", "none.sock" }, 1,

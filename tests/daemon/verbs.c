@@ -35,6 +35,8 @@ void verbs_run(struct scene *scene, const char *command, int code)
         is = daemon_start_background(daemon);
     else if (strncmp(command, "forkbeard upgrade ", 18) == 0)
         is = daemon_run(daemon, "upgrade", command + 18, "-c", "forkbeard.conf", NULL);
+    else if (strncmp(command, "forkbeard log ", 14) == 0)
+        is = daemon_run(daemon, "log", command + 14, "-c", "forkbeard.conf", NULL);
     else
         is = daemon_run(daemon, "-s", command + strlen("-s "), "-c", "forkbeard.conf", NULL);
     ck_assert_msg(is == code, "\"%s\" has exited with %d: %s", command, is, daemon->err);

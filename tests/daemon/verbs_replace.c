@@ -93,6 +93,29 @@ const struct verbs_steps verbs_drain_server = { .set_up = drain_set_up,
     .worst = drain_worst,
     .worst_conf = VERBS_BALANCES };
 
+static void log_level_act(struct scene *scene)
+{
+    verbs_run(scene, "forkbeard log info", 0);
+}
+
+static void log_level_back(struct scene *scene)
+{
+    verbs_run(scene, "forkbeard log default", 0);
+}
+
+static void log_level_worst(struct scene *scene)
+{
+    proc_freeze(scene->daemon->pid);
+    verbs_run(scene, "forkbeard log info", 3);
+    check_patience(scene);
+    client_echo(scene->session, "goes on");
+    daemon_signal(scene->daemon, SIGCONT);
+}
+
+const struct verbs_steps verbs_log_level = {
+    .act = log_level_act, .back = log_level_back, .worst = log_level_worst, .worst_conf = VERBS_ECHO
+};
+
 static void upgrade_act(struct scene *scene)
 {
     pid_t old = scene->daemon->pid;

@@ -196,6 +196,7 @@ static struct play *take_winch(void)
 /* A command line reports the time of waiting for a reply, read by tests/daemon/test_verbs.c. */
 #define take_reopen NULL
 #define take_drain_server NULL
+#define take_log_level NULL
 
 static struct play *take_upgrade(void)
 {

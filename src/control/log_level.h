@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command "log": shows the level that an operator has set for all error logs, sets it, for a
+ * time or without an end, and takes it back. */
+#pragma once
+
+#include "control/client.h"
+
+void control_log_level_handle(struct control_client *client, struct json_value request);
