@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of forkbeard(8) for fish.
 
-set -l words status explain upstream certificates events log upgrade certificate
+set -l words status explain upstream sessions certificates events log upgrade certificate
 
 complete -c forkbeard -f
 complete -c forkbeard -s h -d 'Show a summary of the options'
@@ -20,6 +20,8 @@ complete -c forkbeard -s e -r -F -d 'Log errors to this file'
 complete -c forkbeard -s c -r -F -d 'Read this configuration'
 complete -c forkbeard -s g -x -d 'Read these directives before the file'
 complete -c forkbeard -l control -r -F -d 'Reach the daemon with this control socket'
+complete -c forkbeard -l by -x -a 'client listen protocol upstream state waits_for' -d 'Count the sessions of each'
+complete -c forkbeard -l sort -x -a 'client listen protocol upstream age idle received sent rate worker session state waits_for' -d 'List sessions in this order'
 complete -c forkbeard -l check -d 'Show problems alone, for a monitoring system'
 complete -c forkbeard -l json -d 'Show the status as JSON'
 complete -c forkbeard -l timeout -x -d 'Wait no longer for the reply'
@@ -31,6 +33,7 @@ complete -c forkbeard -l out -x -a '(__fish_complete_directories)' -d 'Write key
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a status -d 'Show the status of the running daemon'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a explain -d 'Show the entry of a directive in the manual'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upstream -d 'Show the servers of upstreams, or change the state of one'
+complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a sessions -d 'List the sessions'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a certificates -d 'Show the certificates in use'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a events -d 'Show the last events of the daemon'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a log -d 'Show, set or take back a level of all error logs'

@@ -109,17 +109,32 @@ size_t json_escape(const char **s, char out[JSON_ESCAPED_MAX])
     return n;
 }
 
+/* Counts the first bytes that stand for themselves. */
+static size_t count_plain(const char *s)
+{
+    size_t n = 0;
+
+    while (s[n] >= ' ' && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+        n++;
+    return n;
+}
+
 static void append_string(struct json *json, const char *value)
 {
     char c[JSON_ESCAPED_MAX];
+    size_t n;
 
-    append_text(json, "\"");
-    while (*value != '\0') {
-        size_t n = json_escape(&value, c);
-
+    append_bytes(json, "\"", 1);
+    for (;;) {
+        n = count_plain(value);
+        append_bytes(json, value, n);
+        value += n;
+        if (*value == '\0')
+            break;
+        n = json_escape(&value, c);
         append_bytes(json, c, n);
     }
-    append_text(json, "\"");
+    append_bytes(json, "\"", 1);
 }
 
 /* Writes the comma and the key before a value. */

@@ -43,6 +43,7 @@ enum channel_message_kind {
     MESSAGE_REPORT_WANTED,   /* master: write a report about certificates to `fd` */
     MESSAGE_REPORT,          /* keeper: the report has `argument` bytes */
     MESSAGE_LOG_LEVEL,       /* master: the level published for all logs has changed */
+    MESSAGE_SESSIONS,        /* master: write your sessions into the pipe `fd` */
 };
 
 /* In the argument of MESSAGE_SIBLING_GONE: the rest is a serial (shm/slot.h) and no incarnation.

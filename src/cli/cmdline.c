@@ -29,6 +29,8 @@ enum {
     LONG_SELF_SIGNED,
     LONG_DAYS,
     LONG_OUT,
+    LONG_SORT,
+    LONG_BY,
 };
 
 /* Joins directory and path, unless the path is absolute; NULL without memory. */
@@ -286,6 +288,14 @@ static int take_long_option(struct cmdline *cmdline, int option, const char *val
     case LONG_OUT:
         cmdline->options |= CMDLINE_OUT;
         return set_out(cmdline, value, log);
+    case LONG_SORT:
+        cmdline->options |= CMDLINE_SORT;
+        cmdline->sort = value;
+        return 0;
+    case LONG_BY:
+        cmdline->options |= CMDLINE_BY;
+        cmdline->by = value;
+        return 0;
     case LONG_CONTROL:
         cmdline->options |= CMDLINE_CONTROL;
         return set_control_path(cmdline, value, log);
@@ -304,7 +314,9 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
         { "wait", required_argument, NULL, LONG_WAIT },
         { "self-signed", no_argument, NULL, LONG_SELF_SIGNED },
         { "days", required_argument, NULL, LONG_DAYS },
-        { "out", required_argument, NULL, LONG_OUT }, { .name = NULL } };
+        { "out", required_argument, NULL, LONG_OUT },
+        { "sort", required_argument, NULL, LONG_SORT }, { "by", required_argument, NULL, LONG_BY },
+        { .name = NULL } };
     const char *values['z'] = { NULL }; /* arguments of -c, -e, -g and -p */
     int option;
 

@@ -21,6 +21,8 @@ enum cmdline_option {
     CMDLINE_OUT = 64,
     CMDLINE_CHECK = 128,
     CMDLINE_FOLLOW = 256,
+    CMDLINE_SORT = 512,
+    CMDLINE_BY = 1024,
 };
 
 /* A command that is a word. Usage, help and errors derive from the rows. */
@@ -53,6 +55,8 @@ struct cmdline {
     const char *control; /* --control: an absolute path; NULL: the configuration's */
     int64_t wait_ms;     /* --wait; 0: not given */
     int64_t days;        /* --days; 0: not given */
+    const char *sort;    /* --sort; NULL: not given */
+    const char *by;      /* --by; NULL: not given */
     const char *out;     /* --out: an absolute path, by default of the current directory */
     struct cycle_options cycle;
 };

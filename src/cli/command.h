@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control client: -s, `status`, `upstream`, `certificates` and `events`. Connects to the
- * configuration's control socket, sends a command, waits for the reply and prints it. Each call
- * returns the exit code, after a report of errors. Only the command, or its signal, is ever sent to
- * the daemon. */
+/* The control client: -s, and words that ask, as `status`. Connects to the configuration's control
+ * socket, sends a command, waits for the reply and prints it. Each call returns the exit code,
+ * after a report of errors. Only the command, or its signal, is ever sent to the daemon. */
 #pragma once
 
 #include "base/json.h"
@@ -28,6 +27,8 @@ int cli_command(const struct cmdline *cmdline, struct log *log);
 int cli_status(const struct cmdline *cmdline, struct log *log);
 /* Implements `forkbeard upstream`: shows the servers of upstreams, or changes a server's state. */
 int cli_upstream(const struct cmdline *cmdline, struct log *log);
+/* Implements `forkbeard sessions`. */
+int cli_sessions(const struct cmdline *cmdline, struct log *log);
 /* Implements `forkbeard certificates`. */
 int cli_certificates(const struct cmdline *cmdline, struct log *log);
 /* Implements `forkbeard events`; with -f until the daemon ends. */

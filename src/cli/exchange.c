@@ -5,6 +5,7 @@
 #include "cli/exchange.h"
 
 #include "base/diag.h"
+#include "channel/fd_passing.h"
 #include "os/descriptor.h"
 #include "os/sockets.h"
 
@@ -46,7 +47,7 @@ int cli_connect(struct cli_exchange *exchange, const char *path, int64_t deadlin
 {
     int fd = descriptor_socket(AF_UNIX, SOCK_STREAM, 0), error;
 
-    *exchange = (struct cli_exchange) { .fd = -1, .deadline = deadline };
+    *exchange = (struct cli_exchange) { .fd = -1, .passed = -1, .deadline = deadline };
     if (fd != -1 && limit_wait(fd, deadline) == 0 && os_socket_connect_path(fd, path) == 0)
         exchange->fd = fd;
     error = errno;
@@ -76,6 +77,20 @@ int cli_request(
     return cli_connect(exchange, path, deadline) == 0 ? cli_send(exchange, request) : -1;
 }
 
+/* Receives bytes, and perhaps a descriptor. */
+static ssize_t receive_piece(struct cli_exchange *exchange)
+{
+    int passed = -1;
+    ssize_t n = fd_receive(
+        exchange->fd, exchange->text + exchange->n, exchange->size - exchange->n, &passed, NULL);
+
+    if (passed != -1) {
+        descriptor_close(exchange->passed);
+        exchange->passed = passed;
+    }
+    return n;
+}
+
 int cli_receive(struct cli_exchange *exchange)
 {
     ssize_t n = 0;
@@ -102,7 +117,7 @@ int cli_receive(struct cli_exchange *exchange)
         }
         if (limit_wait(exchange->fd, exchange->deadline) == -1)
             return -1;
-        n = recv(exchange->fd, exchange->text + exchange->n, exchange->size - exchange->n, 0);
+        n = receive_piece(exchange);
         if (n == 0)
             errno = 0;
         if (n == 0 || (n == -1 && errno != EINTR))
@@ -124,8 +139,10 @@ int cli_receive_next(struct cli_exchange *exchange)
 
 void cli_disconnect(struct cli_exchange *exchange)
 {
-    if (exchange->fd != -1)
+    if (exchange->fd != -1) {
         close(exchange->fd);
+        descriptor_close(exchange->passed);
+    }
     free(exchange->text);
     *exchange = (struct cli_exchange) { .fd = -1 };
 }

@@ -11,6 +11,7 @@
 
 struct cli_exchange {
     int fd;           /* -1: not connected */
+    int passed;       /* of a connection: descriptor that came last, or -1 */
     int64_t deadline; /* in milliseconds of CLOCK_MONOTONIC */
     char *text;       /* bytes received; the latest line comes first */
     size_t line_n;    /* bytes of the line including the end; 0: no line */

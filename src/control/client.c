@@ -4,6 +4,8 @@
  * bytes never; a lack of memory cuts the client off. */
 #include "control/client.h"
 
+#include "channel/fd_passing.h"
+#include "os/descriptor.h"
 #include "os/sockets.h"
 #include "pool/worker.h"
 #include "process/process_ops.h"
@@ -87,6 +89,7 @@ void control_client_destroy(struct control_client *client)
         process_ops->wakeup_remove(client->fd);
         close(client->fd);
     }
+    descriptor_close(client->passed);
     free(client->out);
     client->kind = 0;
     free(client);
@@ -95,14 +98,16 @@ void control_client_destroy(struct control_client *client)
 enum client_step control_client_send(struct control_client *client)
 {
     while (client->out_sent < client->out_n) {
-        ssize_t n = send(client->fd, client->out + client->out_sent,
-            client->out_n - client->out_sent, MSG_NOSIGNAL);
+        ssize_t n = fd_send(client->fd, client->out + client->out_sent,
+            client->out_n - client->out_sent, client->passed);
 
         if (n == -1 && errno == EINTR)
             continue;
         if (n == -1)
             return errno == EAGAIN ? CLIENT_BLOCKED : CLIENT_GONE;
         client->out_sent += (size_t)n;
+        descriptor_close(client->passed);
+        client->passed = -1;
     }
     free(client->out);
     client->out = NULL;

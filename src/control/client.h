@@ -43,6 +43,7 @@ struct control_client {
     bool ended;            /* end of input */
     uint64_t activity;     /* latest request or reply, counted over all clients */
     struct timer patience; /* to ask, or to take the reply; not set while the client must wait */
+    int passed;            /* descriptor that goes with the reply, or -1 */
     char *out;             /* the reply in REPLYING and LAST_REPLY, else NULL */
     size_t out_n, out_sent;
     size_t in_n;

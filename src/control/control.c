@@ -8,6 +8,7 @@
 #include "control/client.h"
 #include "control/events.h"
 #include "control/log_level.h"
+#include "control/sessions.h"
 #include "control/upstream.h"
 #include "os/descriptor.h"
 #include "process/process_ops.h"
@@ -24,8 +25,8 @@
 
 #define REQUESTS_MAX 16 /* requests of a client in a call */
 #define COMMANDS                                                                                   \
-    "expected status, upstream, certificates, events, log, reload, reopen, upgrade, resume, "      \
-    "quit, leave or stop"
+    "expected status, upstream, sessions, certificates, events, log, reload, reopen, upgrade, "    \
+    "resume, quit, leave or stop"
 #define RETRY_MS 500
 #define ACCEPT_MAX 32 /* clients in a call: a bound on the master's time */
 
@@ -82,7 +83,7 @@ static bool is_reading(const char *word, struct json_value request)
         return json_member(request, "state").text == NULL &&
                json_member(request, "server").text == NULL;
     return strcmp(word, "status") == 0 || strcmp(word, "certificates") == 0 ||
-           strcmp(word, "events") == 0;
+           strcmp(word, "events") == 0 || strcmp(word, "sessions") == 0;
 }
 
 /* Handles the request in the first `n` bytes of the input; the client leaves CLIENT_READING. */
@@ -105,8 +106,8 @@ static void handle_client_request(struct control_client *client, size_t n)
     }
     if (client->read_only && !is_reading(word, request)) {
         control_reply_error(client,
-            "this socket is for reading alone: status, upstream without a state, certificates and "
-            "events",
+            "this socket is for reading alone: status, upstream without a state, sessions, "
+            "certificates and events",
             false);
         return;
     }
@@ -124,6 +125,8 @@ static void handle_client_request(struct control_client *client, size_t n)
         control_events_handle(client, request);
     } else if (strcmp(word, "log") == 0) {
         control_log_level_handle(client, request);
+    } else if (strcmp(word, "sessions") == 0) {
+        control_sessions_handle(client);
     } else if (command != NULL) {
         give_command(client, command);
     } else {
@@ -276,6 +279,7 @@ static void begin_control_client(struct control *control, enum control_use use, 
     client->kind = CONTROL_CLIENT_KIND;
     client->control = control;
     client->fd = fd;
+    client->passed = -1;
     client->read_only = use == CONTROL_READ;
     client->patience.expired = cut_off;
     timers_arm(control->pool->timers, &client->patience, CONTROL_PATIENCE_MS);

@@ -56,6 +56,8 @@ struct control_ops {
     const char *(*ask_certificates)(void *host);
     /* Sets the level of all error logs, or takes it back, as pool_log_level_set(). */
     void (*set_log_level)(void *host, uint32_t override, int64_t ms, const char *text);
+    /* Has a worker write its sessions into the pipe; false: it does not serve, or read. */
+    bool (*list_sessions)(void *host, pid_t worker, int pipe);
 };
 
 struct control_client;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command "log": shows the level that an operator has set for all error logs, sets it, for a
- * time or without an end, and takes it back. */
+/* The command "log": shows the level that an operator has set for all error logs, or sets a level,
+ * for a time or without an end, or the configuration's levels again. */
 #pragma once
 
 #include "control/client.h"

@@ -8,6 +8,7 @@
 #include "master/master.h"
 #include "master/quit.h"
 #include "pool/log_level.h"
+#include "pool/outbox.h"
 #include "pool/report.h"
 #include "pool/worker.h"
 #include "process/environment.h"
@@ -317,6 +318,14 @@ static void set_log_level(void *host, uint32_t override, int64_t ms, const char 
     pool_log_level_set(&master_of(host)->pool, override, ms, text);
 }
 
+static bool list_sessions(void *host, pid_t pid, int pipe)
+{
+    struct pool_worker *worker = pool_find_worker(&master_of(host)->pool, pid);
+
+    assert(pid > 0 && pipe != -1);
+    return worker != NULL && pool_outbox_sessions(worker, pipe);
+}
+
 static bool is_master(void *host, pid_t pid)
 {
     const struct master *master = master_of(host);
@@ -334,6 +343,7 @@ static const struct control_ops control_ops = {
     .command = accept_command,
     .ask_certificates = ask_certificates,
     .set_log_level = set_log_level,
+    .list_sessions = list_sessions,
     .is_master = is_master,
 };
 

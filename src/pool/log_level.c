@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets a level for the error logs of the master, of workers and of helpers, in place of the levels
- * of the configuration, and takes it back at its end. Published in memory that workers only read,
- * for new processes too; a message makes the living processes look there. Never read from a
+/* Sets a level for the error logs of the master, of workers and of helpers, in place of the
+ * configuration's levels, until a time or a command. The level is published in memory that workers
+ * only read, for new processes too; a message makes living processes look. Never read from a
  * worker. */
 #include "pool/log_level.h"
 

@@ -220,6 +220,19 @@ void pool_outbox_listener(struct pool_worker *worker, int fd)
         send_to_worker(worker, MESSAGE_LISTENER, (uint32_t)fd, fd);
 }
 
+bool pool_outbox_sessions(struct pool_worker *worker, int pipe)
+{
+    int own;
+    bool sent;
+
+    if (worker->pid <= 0 || worker->phase < POOL_WORKER_READY || worker->killed != POOL_KILL_NONE)
+        return false;
+    own = log_file_open_again(pipe); /* workers share no flags */
+    sent = send_to_worker(worker, MESSAGE_SESSIONS, 0, own != -1 ? own : pipe);
+    descriptor_close(own);
+    return sent;
+}
+
 void pool_outbox_logs(struct pool_worker *worker)
 {
     if (worker->generation->cycle->stream.access_logs)

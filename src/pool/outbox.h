@@ -10,6 +10,9 @@ void pool_outbox_failed(struct channel_end *end, int error);
 /* Sends a replacement socket for a listener with this descriptor, ignored by a worker without the
  * listener. Lost when the channel is full: the worker reports its broken listener again. */
 void pool_outbox_listener(struct pool_worker *worker, int fd);
+/* Has a worker write its sessions into a pipe, of which the caller keeps the descriptor; false: the
+ * worker does not serve, or does not read its messages. */
+bool pool_outbox_sessions(struct pool_worker *worker, int pipe);
 /* Sends reopened log files; access logs are reopened by the worker. */
 void pool_outbox_logs(struct pool_worker *worker);
 /* Takes the report of a broken log. For a connection by TCP a new one is sent; where that fails, or

@@ -107,6 +107,11 @@ static const char *handle_master_message(struct channel_end *end, struct channel
         if (message->fd != -1)
             acceptors_replace_socket(worker, message->argument, message->fd);
         break;
+    case MESSAGE_SESSIONS:
+        if (message->fd == -1)
+            break;
+        session_lists_begin(worker, message->fd);
+        return NULL;
     default:
         break;
     }

@@ -244,6 +244,7 @@ void worker_done(struct worker *worker)
     names_destroy(&worker->names);
     file_reads_close(worker);
     messages_done(worker);
+    session_lists_done(worker);
     for (size_t i = 0; i < countof(timers); i++)
         timer_del(&net->loop, timers[i]);
     channel_end_flush(&worker->to_master);

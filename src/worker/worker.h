@@ -14,6 +14,7 @@
 #include "worker/jobs.h"
 #include "worker/map_watch.h"
 #include "worker/protocols.h"
+#include "worker/session_lists.h"
 #include "worker/tls.h"
 #include "worker/watches.h"
 
@@ -58,6 +59,7 @@ struct worker {
     struct posts posts;
     struct watches watches;
     struct map_watches map_watches;
+    struct session_lists session_lists;
     struct threads *threads;   /* from the first job on; else NULL */
     struct names *names;       /* NULL: unused by the configuration */
     struct messages *messages; /* from the first connection with a reference on; else NULL */

@@ -12,6 +12,7 @@
 #include "upstream/zone.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,8 +214,16 @@ static void set_log_level(void *host, uint32_t override, int64_t ms, const char 
     level->end.deadline = ms > 0 ? self->clock.mono_ms + (uint64_t)ms : 0;
 }
 
+static bool list_sessions(void *host, pid_t worker, int pipe)
+{
+    struct host *self = host;
+
+    ck_assert_int_ne(fcntl(pipe, F_GETFL) & O_NONBLOCK, 0);
+    return worker == self->generation->workers[0].pid && write(pipe, "row\n", 4) == 4;
+}
+
 static const struct control_ops ops = { write_head, add_problems, write_tail, take_command,
-    is_master, ask_certificates, set_log_level };
+    is_master, ask_certificates, set_log_level, list_sessions };
 
 /* Adds groups, the first named "u", with a server each. */
 static inline void add_groups(struct host *host, unsigned n)

@@ -436,7 +436,7 @@ START_TEST(a_socket_for_reading_takes_no_command)
         send_text(&host, fd, line);
         ck_assert_str_eq(received(fd),
             "{\"ok\":false,\"error\":\"this socket is for reading alone: "
-            "status, upstream without a state, certificates and "
+            "status, upstream without a state, sessions, certificates and "
             "events\"}\n");
         ck_assert_int_eq(host.taken, COMMAND_NONE);
     }

@@ -16,7 +16,8 @@
 #define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
 
 #define JSON_MISPLACED                                                                             \
-    "\"--json\" belongs to \"status\", \"upstream\", \"certificates\", \"events\", \"log\" and "
+    "\"--json\" belongs to \"status\", \"upstream\", \"sessions\", \"certificates\", \"events\", " \
+    "\"log\" and \"upgrade\""
 
 /* Text expected on standard error, where nginx prints too; NULL: nothing at all. */
 static const struct {
@@ -66,8 +67,8 @@ static const struct {
     { { "-h" }, 0, "\n  status        : show problems, workers, connections and queues" },
     { { "--version=2" }, 1, "invalid option: \"--version=2\", see -h" },
     { { "--control", "x" }, 1,
-        "invalid option: \"--control\" belongs to -s, \"status\", \"upstream\", \"certificates\", "
-        "\"events\", \"log\" and \"upgrade\"" },
+        "invalid option: \"--control\" belongs to -s, \"status\", \"upstream\", \"sessions\", "
+        "\"certificates\", \"events\", \"log\" and \"upgrade\"" },
     { { "status", "--control=x", "-cforkbeard.conf" }, 1,
         "\"--control\" reads no configuration: leave out -c, -e, -g and -p" },
     { { "-sstop", "--control", "none.sock" }, 1,
@@ -250,8 +251,7 @@ static unsigned count_files(const struct daemon *daemon)
     return n;
 }
 
-/* A check opens nothing: neither a running daemon on the ports nor a user without rights to the log
- * and the pid file is in the way. */
+/* A check opens nothing, whoever has the ports, or rights to the log and the pid file. */
 START_TEST(test_touches_nothing)
 {
     struct daemon *daemon = daemon_create(1);

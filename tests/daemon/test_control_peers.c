@@ -157,7 +157,7 @@ START_TEST(times_are_checked)
     ck_assert_int_eq(daemon_run(daemon, "-t", "--timeout=3s", NULL), 1);
     ck_assert_ptr_nonnull(
         strstr(daemon->err, "\"--timeout\" belongs to -s, \"status\", \"upstream\", "
-                            "\"certificates\", \"events\" and \"upgrade\""));
+                            "\"sessions\", \"certificates\", \"events\", \"log\" and \"upgrade\""));
     ck_assert_int_eq(daemon_run(daemon, "status", "--timeout", NULL), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "option \"--timeout\" requires an argument"));
     daemon_finish(daemon);

@@ -287,16 +287,16 @@ static const struct {
     { "{\"command\":\"status\"\n", "the request is no JSON object on a line" },
     { "GET / HTTP/1.1\r\n", "the request is no JSON object on a line" },
     { "\xff\xfe\x01\n", "the request is no JSON object on a line" },
-    { "{}\n",
-        "the request has no \"command\": expected status, upstream, certificates, events, log, "
-        "reload, reopen, upgrade, "
-        "resume, quit, leave or stop" },
-    { "{\"command\":1}\n",
-        "the request has no \"command\": expected status, upstream, certificates, events, log, "
-        "reload, reopen, upgrade, resume, quit, leave or stop" },
-    { "{\"command\":\"kill \\\"\"}\n",
-        "unknown command \"kill \"\", expected status, upstream, certificates, events, log, "
-        "reload, reopen, upgrade, resume, quit, leave or stop" },
+    { "{}\n", "the request has no \"command\": expected status, upstream, sessions, certificates, "
+              "events, log, "
+              "reload, reopen, upgrade, "
+              "resume, quit, leave or stop" },
+    { "{\"command\":1}\n", "the request has no \"command\": expected status, upstream, sessions, "
+                           "certificates, events, log, "
+                           "reload, reopen, upgrade, resume, quit, leave or stop" },
+    { "{\"command\":\"kill \\\"\"}\n", "unknown command \"kill \"\", expected status, upstream, "
+                                       "sessions, certificates, events, log, "
+                                       "reload, reopen, upgrade, resume, quit, leave or stop" },
 };
 
 /* They are told, and may try again. */

@@ -5,8 +5,10 @@
 #include "plays/case.h"
 
 #include "channel/channel.h"
-#include "pool/layout.h"
+#include "os/files.h"
+#include "pool/outbox.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -248,6 +250,34 @@ START_TEST(test_broken_listener_after_an_upgrade)
 }
 END_TEST
 
+/* A worker that clears O_NONBLOCK has no other worker wait for a reader. */
+START_TEST(test_pipes_of_sessions_have_own_flags)
+{
+    static struct pool_worker worker = { .pid = 1, .phase = POOL_WORKER_ACCEPTING };
+    struct channel_message message = { .fd = -1 };
+    int ends[2], pipe[2];
+
+    ck_assert_int_eq(channel_open(ends), 0);
+    ck_assert_int_eq(descriptor_pipe(pipe, O_NONBLOCK), 0);
+    worker.channel.fd = ends[0];
+    for (int i = 0; i < 2; i++) {
+        ck_assert(pool_outbox_sessions(&worker, pipe[1]));
+        ck_assert_int_eq(channel_receive(ends[1], &message), CHANNEL_DONE);
+        ck_assert_uint_eq(message.kind, MESSAGE_SESSIONS);
+        ck_assert_int_ne(fcntl(message.fd, F_GETFL) & O_NONBLOCK, 0);
+        ck_assert_int_eq(fcntl(message.fd, F_SETFL, 0), 0);
+        close(message.fd);
+    }
+    ck_assert_int_ne(fcntl(pipe[1], F_GETFL) & O_NONBLOCK, 0);
+    worker.killed = POOL_KILL_STUCK;
+    ck_assert(!pool_outbox_sessions(&worker, pipe[1]));
+    close(pipe[0]);
+    close(pipe[1]);
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, test_inbox_is_given);
@@ -257,6 +287,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_replacement_is_another_incarnation);
     tcase_add_test(tcase, test_full_channel_loses_nothing);
     tcase_add_test(tcase, test_logs_are_opened_again);
+    tcase_add_test(tcase, test_pipes_of_sessions_have_own_flags);
     tcase_add_test(tcase, test_requests_without_reading);
     tcase_add_test(tcase, test_broken_listener_is_replaced);
     tcase_add_loop_test(tcase, test_broken_listener_after_an_upgrade, 0, 2);
