@@ -7,7 +7,7 @@
 
 #define MQTT_PACKET_MAX 16000 /* bytes of a packet: less than of a message between workers */
 #define MQTT_TEXT_MAX 1024    /* bytes of a client's name and filters, of a topic */
-#define MQTT_OUTBOX (1 << 20) /* for the other workers: publishers wait while half is used */
+#define MQTT_OUTBOX (1 << 18) /* for the other workers: publishers wait while half is used */
 enum mqtt_metric { MQTT_CLIENTS, MQTT_RECEIVED, MQTT_SENT };
 struct mqtt_conf {
     int64_t retained_n;
