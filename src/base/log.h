@@ -104,7 +104,7 @@ void log_init(struct log *log, struct log_target *targets, unsigned n);
 void log_init_plain(struct log *log, struct log_target *target, const char *name);
 /* Called after a change of the levels of targets, routes, `also` or `diag`. */
 void log_update(struct log *log);
-/* Puts a level in force for all targets, those of routes too; 0: each target has its own again. */
+/* Puts a level in force for all targets and routes; 0: the levels of targets and routes. */
 void log_set_override(struct log *log, uint32_t override);
 /* Adds grave lines to a new session of these diagnostics from now on; NULL: none. */
 void log_collect(struct log *log, struct diag *diag);

@@ -6,7 +6,6 @@
 #include "cli/certificate_command.h"
 #include "cli/command.h"
 #include "cli/explain.h"
-#include "cli/log_command.h"
 #include "cli/upgrade_command.h"
 
 #include <assert.h>

@@ -4,7 +4,6 @@
  * after a report of errors. Only the command, or its signal, is ever sent to the daemon. */
 #pragma once
 
-#include "base/json.h"
 #include "cli/cmdline.h"
 
 /* Exit code where the daemon has not replied in time. */
@@ -17,9 +16,6 @@
  * without a cycle; then the control socket's path stands for both. -1 after a report. */
 int cli_load_paths(const struct cmdline *cmdline, struct log *log, struct cycle **cycle,
     struct core_settings *core);
-/* Sends a request to the process at the configuration's paths alone, and shows the reply. */
-int cli_ask_first(const struct cmdline *cmdline, struct log *log, const char *request,
-    void (*show)(struct json_value reply, FILE *out));
 /* Implements -s: sends the command and waits for the result, or without a control socket sends the
  * signal. */
 int cli_command(const struct cmdline *cmdline, struct log *log);
@@ -29,6 +25,8 @@ int cli_status(const struct cmdline *cmdline, struct log *log);
 int cli_upstream(const struct cmdline *cmdline, struct log *log);
 /* Implements `forkbeard sessions`. */
 int cli_sessions(const struct cmdline *cmdline, struct log *log);
+/* Implements `forkbeard log`: shows, sets or takes back the level of all error logs. */
+int cli_log(const struct cmdline *cmdline, struct log *log);
 /* Implements `forkbeard certificates`. */
 int cli_certificates(const struct cmdline *cmdline, struct log *log);
 /* Implements `forkbeard events`; with -f until the daemon ends. */

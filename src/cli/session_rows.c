@@ -185,8 +185,8 @@ static bool make_row_room(struct session_rows *rows)
     struct session_row *larger;
 
     if (rows->n < rows->size)
-        return true;
-    larger = rows->n < SESSION_ROWS_MAX ? realloc(rows->list, size * sizeof(*larger)) : NULL;
+        return rows->n < SESSION_ROWS_MAX;
+    larger = realloc(rows->list, size * sizeof(*larger));
     if (larger == NULL)
         return false;
     rows->list = larger;
@@ -312,7 +312,7 @@ static void print_json_rows(const struct session_rows *rows, FILE *out)
 /* Adds up neighbours with one value of --by, in the first row of each group. */
 static size_t add_up_rows(struct session_rows *rows)
 {
-    enum { N = AGE_COLUMN }; /* the number of sessions, in the place of a value that is not shown */
+    enum { N = AGE_COLUMN }; /* the number of sessions, in the place of an age */
     size_t groups = 0;
 
     for (size_t k = 0; k < rows->n; k++) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads lines of many workers from one pipe. A worker may write anything, or nothing: lines of no
- * asked worker are ignored, and lines without an end; the wait ends with a second of silence, and
- * with more lines than any daemon has sessions. */
+ * asked worker are ignored, and lines without an end; the wait ends with a second of silence, after
+ * a minute, and with more lines than any daemon has sessions. */
 #include "cli/sessions.h"
 
 #include "cli/command.h"
+#include "cli/exchange.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #define SILENCE_MS 1000
+/* The longest wait for a worker that writes little and never ends. */
+#define WHOLE_MS 60000
 
 struct asked_worker {
     int64_t pid;
@@ -67,6 +70,7 @@ static void take_line(struct collection *collection, const char *text, size_t n)
 {
     struct json_value line = json_parse(text, n);
     struct asked_worker *worker = worker_of_line(collection, line);
+    int64_t left_out;
 
     collection->lines++;
     if (worker == NULL)
@@ -77,7 +81,8 @@ static void take_line(struct collection *collection, const char *text, size_t n)
     }
     worker->done = true;
     worker->busy = json_is_true(json_member(line, "busy"));
-    collection->left_out += (size_t)json_integer(json_member(line, "left_out"), 0);
+    left_out = json_integer(json_member(line, "left_out"), 0);
+    collection->left_out += left_out > 0 && left_out <= UINT32_MAX ? (size_t)left_out : 0;
     collection->left--;
 }
 
@@ -101,9 +106,11 @@ static void take_lines(struct collection *collection)
 static void read_pipe(struct collection *collection, int pipe)
 {
     struct pollfd ready = { .fd = pipe, .events = POLLIN };
+    int64_t deadline = cli_now_ms() + WHOLE_MS;
     ssize_t n = 1;
 
-    while (collection->left > 0 && n != 0 && collection->lines <= 2 * SESSION_ROWS_MAX) {
+    while (collection->left > 0 && n != 0 && collection->lines <= 2 * SESSION_ROWS_MAX &&
+           cli_now_ms() < deadline) {
         if (poll(&ready, 1, SILENCE_MS) == 0)
             return;
         n = read(
@@ -129,8 +136,8 @@ static int report_missing(const struct collection *collection, struct log *log)
         log_write(log, LEVEL_WARN, 0, "sessions of worker process %d are missing: %s",
             (int)worker->pid,
             worker->busy    ? "too many list sessions, try again"
-            : worker->asked ? "it has been silent for a second, see forkbeard status"
-                            : "it does not read its messages, see forkbeard status");
+            : worker->asked ? "silent for a second, or ended, see forkbeard status"
+                            : "no messages are read, see forkbeard status");
         status = EXIT_NO_REPLY;
     }
     if (left_out > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks the daemon, and shows the reply: status, upstream, sessions, certificates and events. The
+/* Asks the daemon, and shows the reply: status, upstream, log, sessions, certificates, events. The
  * daemon may be of a different version: a missing member of a reply counts as empty. */
 #include "cli/job.h"
 #include "cli/reply_text.h"
@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Prints the reply, behind an empty line unless the first; returns the exit code. */
 static int print_reply(const struct cli_job *job, const struct cli_exchange *exchange, bool first,
@@ -118,7 +119,8 @@ int cli_status(const struct cmdline *cmdline, struct log *log)
     return status;
 }
 
-int cli_ask_first(const struct cmdline *cmdline, struct log *log, const char *request,
+/* Asks the process at the configuration's paths alone; returns the exit code. */
+static int ask_first(const struct cmdline *cmdline, struct log *log, const char *request,
     void (*show)(struct json_value reply, FILE *out))
 {
     int status = EXIT_FAILURE;
@@ -132,31 +134,36 @@ int cli_ask_first(const struct cmdline *cmdline, struct log *log, const char *re
     return status;
 }
 
-/* upstream */
-
-/* Writes the request; NULL without memory. */
-static char *make_request(const struct cmdline *cmdline)
+/* Closes the request's object, and asks. */
+static int ask_with(const struct cmdline *cmdline, struct log *log, struct json *json,
+    void (*show)(struct json_value reply, FILE *out))
 {
-    struct json json;
     size_t n;
+    char *request;
+    int status = EXIT_FAILURE;
 
-    json_begin(&json);
-    json_object(&json, NULL);
-    json_string(&json, "command", "upstream");
-    if (cmdline->argument != NULL)
-        json_string(&json, "upstream", cmdline->argument);
-    if (cmdline->more_n == 2) {
-        json_string(&json, "state", cmdline->more[0]);
-        json_string(&json, "server", cmdline->more[1]);
-    }
-    json_close(&json);
-    return json_end(&json, &n);
+    json_close(json);
+    request = json_end(json, &n);
+    if (request != NULL)
+        status = ask_first(cmdline, log, request, show);
+    else
+        log_write(log, LEVEL_EMERG, 0, "no memory for the request");
+    free(request);
+    return status;
 }
+
+static void begin_request(struct json *json, const char *command)
+{
+    json_begin(json);
+    json_object(json, NULL);
+    json_string(json, "command", command);
+}
+
+/* upstream, log */
 
 int cli_upstream(const struct cmdline *cmdline, struct log *log)
 {
-    char *request;
-    int status;
+    struct json json;
 
     if (cmdline->more_n == 1) {
         log_write(log, LEVEL_EMERG, 0,
@@ -165,14 +172,34 @@ int cli_upstream(const struct cmdline *cmdline, struct log *log)
             cmdline->argument, cmdline->more[0], cmdline->argument);
         return EXIT_FAILURE;
     }
-    request = make_request(cmdline);
-    if (request == NULL) {
-        log_write(log, LEVEL_EMERG, 0, "no memory for the request");
+    begin_request(&json, "upstream");
+    if (cmdline->argument != NULL)
+        json_string(&json, "upstream", cmdline->argument);
+    if (cmdline->more_n == 2) {
+        json_string(&json, "state", cmdline->more[0]);
+        json_string(&json, "server", cmdline->more[1]);
+    }
+    return ask_with(cmdline, log, &json, reply_text_upstreams);
+}
+
+/* The daemon knows the levels and the bounds of the time. */
+int cli_log(const struct cmdline *cmdline, struct log *log)
+{
+    bool timed = cmdline->more_n == 2 && strcmp(cmdline->more[0], "for") == 0;
+    struct json json;
+
+    if (cmdline->more_n > 0 && !timed) {
+        log_write(log, LEVEL_EMERG, 0,
+            "invalid option: \"log %s %s\", expected \"log level for time\"", cmdline->argument,
+            cmdline->more[0]);
         return EXIT_FAILURE;
     }
-    status = cli_ask_first(cmdline, log, request, reply_text_upstreams);
-    free(request);
-    return status;
+    begin_request(&json, "log");
+    if (cmdline->argument != NULL)
+        json_string(&json, "level", cmdline->argument);
+    if (timed)
+        json_string(&json, "for", cmdline->more[1]);
+    return ask_with(cmdline, log, &json, reply_text_log);
 }
 
 /* sessions */
@@ -199,14 +226,14 @@ int cli_sessions(const struct cmdline *cmdline, struct log *log)
 
 int cli_certificates(const struct cmdline *cmdline, struct log *log)
 {
-    return cli_ask_first(cmdline, log, "{\"command\":\"certificates\"}\n", reply_text_certificates);
+    return ask_first(cmdline, log, "{\"command\":\"certificates\"}\n", reply_text_certificates);
 }
 
 int cli_events(const struct cmdline *cmdline, struct log *log)
 {
     bool follows = (cmdline->options & CMDLINE_FOLLOW) != 0;
 
-    return cli_ask_first(cmdline, log,
+    return ask_first(cmdline, log,
         follows ? "{\"command\":\"events\",\"follow\":true}\n" : "{\"command\":\"events\"}\n",
         reply_text_events);
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Asks all workers for clients, and writes whether each was. */
@@ -31,12 +32,15 @@ static void ask_workers(struct control *control, int pipe, struct json *json)
 void control_sessions_handle(struct control_client *client)
 {
     struct json json;
+    char error[128];
     int ends[2];
 
     CHECK_KIND(client, CONTROL_CLIENT_KIND);
     assert(client->passed == -1);
     if (descriptor_pipe(ends, O_NONBLOCK) == -1) {
-        control_reply_error(client, strerror(errno), false);
+        snprintf(error, sizeof(error), "the master process has no pipe for the sessions: %s",
+            strerror(errno));
+        control_reply_error(client, error, false);
         return;
     }
     control_reply_begin(&json, true);

@@ -15,9 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The most slots, and sessions among the slots, of a step. */
+/* The most slots, and sessions among the slots, of a step; lists share the sessions. */
 #define SLOTS_A_STEP 2048
 #define ROWS_A_STEP 16
+static_assert(ROWS_A_STEP >= SESSION_LISTS_MAX, "rows for all lists");
 /* The time from one step to the next, and to the next try of a full pipe. */
 #define STEP_MS 1
 #define FULL_MS 5
@@ -58,39 +59,43 @@ static void begin_line(const struct session_list *list, struct json *json)
     json_number(json, "worker", list->worker->log.pid);
 }
 
-/* Adds a line to the bytes; false: no room is left, and the line comes again. */
-static bool gather_line(struct session_list *list, struct json *json)
+enum gathered { GATHERED, GATHERED_LATER /* no room is left */, GATHERED_NEVER };
+
+static enum gathered gather_line(struct session_list *list, struct json *json)
 {
+    enum gathered gathered = GATHERED;
     size_t n;
     char *line;
-    bool fits;
 
     json_close(json);
     line = json_end(json, &n);
-    fits = line == NULL || n > sizeof(list->bytes) || n <= sizeof(list->bytes) - list->used;
     if (line == NULL || n > sizeof(list->bytes)) {
-        list->left_out++;
-    } else if (fits) {
+        gathered = GATHERED_NEVER;
+    } else if (n > sizeof(list->bytes) - list->used) {
+        gathered = GATHERED_LATER;
+    } else {
         memcpy(list->bytes + list->used, line, n);
         list->used += n;
     }
     free(line);
-    return fits;
+    return gathered;
 }
 
+/* Adds a row; false: no room is left. */
 static bool add_row(struct session_list *list, const struct fb_conn *client)
 {
     struct json json;
+    enum gathered gathered;
 
     begin_line(list, &json);
     session_row_write(client, &json);
-    if (!gather_line(list, &json))
-        return false;
-    list->n++;
-    return true;
+    gathered = gather_line(list, &json);
+    list->n += gathered == GATHERED;
+    list->left_out += gathered == GATHERED_NEVER;
+    return gathered != GATHERED_LATER;
 }
 
-static bool add_last_line(struct session_list *list, bool busy)
+static void add_last_line(struct session_list *list, bool busy)
 {
     struct json json;
 
@@ -98,17 +103,16 @@ static bool add_last_line(struct session_list *list, bool busy)
     json_number(&json, "sessions", list->n);
     json_number(&json, "left_out", list->left_out);
     json_bool(&json, "busy", busy);
-    list->ended = gather_line(list, &json);
-    return list->ended;
+    list->ended = gather_line(list, &json) != GATHERED_LATER;
 }
 
 /* Gathers rows until the bytes are full, the step is over, or no session is left. */
 static void gather_rows(struct session_list *list)
 {
     const struct net *net = &list->worker->stream.net;
-    unsigned slots = 0, rows = 0;
+    unsigned slots = 0, rows = 0, most = ROWS_A_STEP / list->worker->session_lists.n;
 
-    while (list->index < net->loop.sources.used_n && slots++ < SLOTS_A_STEP && rows < ROWS_A_STEP) {
+    while (list->index < net->loop.sources.used_n && slots++ < SLOTS_A_STEP && rows < most) {
         const struct fb_conn *conn = conn_at_index(net, list->index);
 
         if (conn != NULL && !conn->outgoing && conn_is_owned(conn)) {
@@ -134,7 +138,6 @@ static bool send_lines(struct session_list *list)
         return now - list->moved_ms < READER_MS;
     if (list->used > 0)
         n = write(list->fd, list->bytes, list->used);
-
     if (n == -1)
         return (errno == EAGAIN || errno == EINTR) && now - list->moved_ms < READER_MS;
     list->moved_ms = now;
@@ -146,7 +149,7 @@ static void step_expired(struct loop *loop, struct timer *timer)
 {
     struct session_list *list = container_of(timer, struct session_list, timer);
 
-    if (!list->ended)
+    if (!list->ended && list->used == 0)
         gather_rows(list);
     if (!send_lines(list))
         free_list(list);
@@ -168,9 +171,13 @@ void session_lists_begin(struct worker *worker, int pipe)
     list->moved_ms = worker->stream.net.loop.clock.mono_ms;
     LIST_INSERT_HEAD(&worker->session_lists.all, list, link);
     worker->session_lists.n++;
-    if (worker->session_lists.n > SESSION_LISTS_MAX)
-        add_last_line(list, true);
-    timer_set(&worker->stream.net.loop, &list->timer, STEP_MS);
+    if (worker->session_lists.n <= SESSION_LISTS_MAX) {
+        timer_set(&worker->stream.net.loop, &list->timer, STEP_MS);
+        return;
+    }
+    add_last_line(list, true); /* in an empty pipe, or never: askers could hold all descriptors */
+    send_lines(list);
+    free_list(list);
 }
 
 void session_lists_done(struct worker *worker)

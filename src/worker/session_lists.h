@@ -12,7 +12,7 @@
 struct worker;
 struct session_list;
 
-/* The most lists at a time; of a further list the last line says that the worker is busy. */
+/* The most lists at a time; a further list is a line: the worker is busy. */
 #define SESSION_LISTS_MAX 4
 
 struct session_lists {

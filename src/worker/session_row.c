@@ -63,7 +63,7 @@ static void write_row_state(
 {
     bool is_serving =
         client->session_phase == SESSION_ACTIVE || client->session_phase == SESSION_AWAITED;
-    /* a pipe leaves the phase as it is */
+    /* fb_pipe() keeps SESSION_AWAITED after the first byte */
     unsigned phase = is_serving && client->received > 0 ? SESSION_ACTIVE : client->session_phase;
 
     json_string(json, "state", conn_is_active(client) ? states[phase] : "ends");

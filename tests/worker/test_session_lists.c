@@ -142,6 +142,9 @@ START_TEST(of_many_readers_some_are_told_to_come_again)
 
     for (int i = 0; i <= SESSION_LISTS_MAX; i++)
         readers[i] = begin(fixture);
+    ck_assert_uint_eq(fixture->worker->session_lists.n, SESSION_LISTS_MAX);
+    close(begin_with(fixture, true)); /* without room for a line: nothing is kept */
+    ck_assert_uint_eq(fixture->worker->session_lists.n, SESSION_LISTS_MAX);
     for (int i = 0; i <= SESSION_LISTS_MAX; i++) {
         read_all(fixture, readers[i]);
         ck_assert_uint_eq(count_rows("\"client\":\""), i < SESSION_LISTS_MAX);
