@@ -21,6 +21,7 @@
 static fb_bytes strip_port(fb_bytes name)
 {
     const uint8_t *end = NULL;
+    size_t port_at;
 
     if (name.n >= 5 && strncasecmp((const char *)name.p, "unix:", 5) == 0)
         return (fb_bytes) { name.p, 0 };
@@ -29,9 +30,12 @@ static fb_bytes strip_port(fb_bytes name)
     if (end != NULL)
         return (fb_bytes) { name.p + 1, (size_t)(end - name.p) - 1 };
     end = name.n > 0 ? memchr(name.p, ':', name.n) : NULL;
-    if (end == NULL || end != memrchr(name.p, ':', name.n)) /* none, or an address of IPv6 */
+    if (end == NULL)
         return name;
-    return (fb_bytes) { name.p, (size_t)(end - name.p) };
+    port_at = (size_t)(end - name.p) + 1;
+    if (memchr(name.p + port_at, ':', name.n - port_at) != NULL) /* an address of IPv6 */
+        return name;
+    return (fb_bytes) { name.p, port_at - 1 };
 }
 
 /* Returns the client whose variables have values; NULL: there is none. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An engine without cryptography, for the simulated kernel and the test kit; no configuration
  * chooses it. Three flights in records of TLS's framing: client hello, server hello, finished.
- *
  * Responsible for a deterministic exchange with the effects of a real one: server name, protocols,
  * alerts, keys that both ends compute from random bytes of the client. Never secret. The client
  * hello is TLS's, in one record; other messages are a byte of the type and a body. Unknown or
@@ -293,11 +292,12 @@ static void verify_plain_client(
 static void verify_plain(struct tls_handshake *handshake, const uint8_t *certificate, size_t n)
 {
     const char *trusted = plain_file_name(handshake, handshake->profile->trusted);
-    const uint8_t *dot = memrchr(certificate, '.', n);
-    size_t name_n = dot != NULL ? (size_t)(dot - certificate) : n;
+    size_t name_n = n;
 
     if (n == 0)
         return;
+    for (size_t i = 0; i < n; i++)
+        name_n = certificate[i] == '.' ? i : name_n;
     if (strlen(trusted) != n || memcmp(trusted, certificate, n) != 0) {
         handshake->verify = TLS_VERIFY_FAILED;
         handshake->verify_code = PLAIN_SELF_SIGNED;

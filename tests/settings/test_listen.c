@@ -107,8 +107,8 @@ static void refuse_lacking(struct loading *loading, const char *text, const char
     char expected[256];
 
     snprintf(expected, sizeof(expected),
-        "invalid value \"[::1]:7007\" in \"listen\" directive: \"%s\" is not supported: this "
-        "build cannot set it in /main:1:%u\n",
+        "invalid value \"[::1]:7007\" in \"listen\" directive: \"%s\" is not supported by this "
+        "build in /main:1:%u\n",
         parameter, column);
     refuse_text(loading, text, expected);
 }
