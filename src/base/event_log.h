@@ -15,7 +15,7 @@
 struct event_entry {
     int64_t at_ms; /* since the epoch */
     const char *kind;
-    char text[EVENT_TEXT_MAX]; /* one line that changes no state of a terminal */
+    char text[EVENT_TEXT_MAX]; /* one line, without a terminal's control characters */
 };
 
 struct event_log {

@@ -41,7 +41,7 @@ enum log_stream_phase log_stream_phase(const struct log_stream *stream);
 int log_stream_error(const struct log_stream *stream);
 /* Whether messages wait. */
 bool log_stream_waits(const struct log_stream *stream);
-/* Drops the messages that wait, and returns their number. */
+/* Drops waiting messages; returns the number. */
 unsigned log_stream_drop(struct log_stream *stream);
 /* Moves waiting messages to another stream of this process, where each is whole again; returns the
  * number of messages without room. */

@@ -16,7 +16,7 @@ struct memory {
     void (*release)(const struct memory *memory, void *p); /* p may be NULL */
     /* bytes of an arena's blocks; 0: the default; 1: a block for each piece, for tests */
     size_t block;
-    /* free blocks that a list may keep; 0: none, so that a test sees each allocation */
+    /* most free blocks of a list; 0: none, for tests that count allocations */
     unsigned spares;
 };
 

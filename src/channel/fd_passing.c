@@ -71,7 +71,8 @@ static void take_descriptors(const struct cmsghdr *part, int *passed)
         int fd;
 
         memcpy(&fd, bytes + i * sizeof(int), sizeof(int));
-        if (os_rights_cloexec == 0) /* only this thread runs programs: none inherits it before */
+        if (os_rights_cloexec ==
+            0) /* no other thread runs programs, which would inherit the descriptor */
             descriptor_set_inherited(fd, false);
         if (*passed == -1)
             *passed = fd;

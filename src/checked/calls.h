@@ -22,9 +22,10 @@
 #define CALL(name) __typeof__(fb_##name) checked_##name;
 #include "checked/calls.def"
 
-/* Tables of wrappers of the interfaces "stream" and "upstream". */
+/* Tables of wrappers of the interfaces "stream", "upstream" and "metrics". */
 extern const fb_stream checked_stream;
 extern const fb_upstreams checked_upstreams;
+extern const fb_metrics checked_metrics;
 
 /* Makes the call of fb_run_in(), or (`work` is NULL) of fb_post(), with checked arguments. */
 int checked_job_run(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),

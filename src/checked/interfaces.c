@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interfaces "stream" and "upstream" in the checked mode: tables of wrappers, because pointers
- * lead to the calls and no relocation does. After a report a call answers as if nothing was known;
- * a choice is then "no server is left". */
+/* The interfaces "stream", "upstream" and "metrics" in the checked mode: tables of wrappers,
+ * because pointers lead to the calls and no relocation does. After a report a call answers as if
+ * nothing was known; a choice is then "no server is left". */
 #include "sdk/interfaces.h"
 #include "checked/calls.h"
 #include "sdk/handle.h"
@@ -18,6 +18,8 @@ const void *checked_interface(fb_worker *worker, const char *name, uint32_t vers
     table = fb_interface(worker, name, version);
     if (table == &sdk_upstreams)
         return &checked_upstreams;
+    if (table == &sdk_metrics)
+        return &checked_metrics;
     return table == &sdk_stream ? &checked_stream : table;
 }
 
@@ -163,3 +165,11 @@ const fb_upstreams checked_upstreams = {
     .probed = checked_upstreams_probed,
     .end_with_client = checked_upstreams_end_with_client,
 };
+
+/* ---- metrics ---- */
+
+INTERFACE_VALUE("metrics.next",
+    int checked_metrics_next(fb_worker *worker, fb_sample_cursor *cursor, fb_sample *sample),
+    WORKER(worker) && GIVEN(cursor) && GIVEN(sample), sdk_metrics.next(worker, cursor, sample), 0)
+
+const fb_metrics checked_metrics = { .size = sizeof(fb_metrics), .next = checked_metrics_next };

@@ -216,7 +216,7 @@ bool logs_take_broken(struct log_target *target, struct log *log)
     target->broken = false;
     if (broken && target->stream != NULL && !target->down &&
         log_stream_error(target->stream) != 0) {
-        target->down = true; /* before the line, which may be for this target */
+        target->down = true; /* before the line, perhaps for this target */
         log_write(log, LEVEL_ERROR, log_stream_error(target->stream),
             "the connection to syslog server %s is down, lines for it wait", target->syslog->name);
     }

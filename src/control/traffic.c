@@ -4,16 +4,19 @@
  * server. */
 #include "control/traffic.h"
 
-#include "session/end.h"
+#include "session/stats.h"
 
 #include <string.h>
 
-static const char *end_name(unsigned end)
+/* Writes how many ended by each cause. */
+static void write_ended(
+    struct json *json, const uint64_t ended[], unsigned n, const char *(*name)(unsigned end))
 {
-    return end == STATS_END_MOVED  ? "moved"
-           : end == STATS_END_DIED ? "worker_died"
-           : end < SESSION_ENDS    ? session_end_name((enum session_end)end)
-                                   : NULL;
+    json_object(json, "ended");
+    for (unsigned i = 0; i < n; i++)
+        if (ended[i] > 0 && name(i) != NULL)
+            json_number(json, name(i), (int64_t)ended[i]);
+    json_close(json);
 }
 
 static void write_bounds(struct json *json, const char *key, struct stats_sum_of_times *times)
@@ -38,11 +41,7 @@ static void write_numbers(struct stats_totals *totals, struct json *json)
     json_number(json, "active", (int64_t)totals->active);
     json_number(json, "received", (int64_t)totals->received);
     json_number(json, "sent", (int64_t)totals->sent);
-    json_object(json, "ended");
-    for (unsigned i = 0; i < STATS_ENDS; i++)
-        if (totals->ended[i] > 0 && end_name(i) != NULL)
-            json_number(json, end_name(i), (int64_t)totals->ended[i]);
-    json_close(json);
+    write_ended(json, totals->ended, STATS_ENDS, session_stats_end_name);
     write_bounds(json, "lengths", &totals->lengths);
     json_close(json);
 }
@@ -136,20 +135,13 @@ static void find_used_tries(const struct stream_settings *stream, bool used[STAT
 /* Writes the members of a server's numbers, which are input of workers. */
 static void write_tries(struct stats_tries_totals *totals, struct json *json)
 {
-    static const char *const ends[] = { "served", "failed", "unused", "skipped", "worker_died" };
-    static const char *const troubles[] = { "resets", "timeouts", "refusals", "slow" };
-
     json_number(json, "tries", (int64_t)totals->begun);
     json_number(json, "active", (int64_t)totals->active);
     json_number(json, "received", (int64_t)totals->received);
     json_number(json, "sent", (int64_t)totals->sent);
-    json_object(json, "ended");
-    for (unsigned i = 0; i < STATS_TRY_ENDS; i++)
-        if (totals->ended[i] > 0)
-            json_number(json, ends[i], (int64_t)totals->ended[i]);
-    json_close(json);
+    write_ended(json, totals->ended, STATS_TRY_ENDS, session_stats_try_end_name);
     for (unsigned i = 0; i < STATS_TROUBLES; i++)
-        json_number(json, troubles[i], (int64_t)totals->troubles[i]);
+        json_number(json, session_stats_trouble_name(i), (int64_t)totals->troubles[i]);
     write_bounds(json, "connect", &totals->times[UPSTREAM_TIME_CONNECT]);
     write_bounds(json, "first_byte", &totals->times[UPSTREAM_TIME_FIRST_BYTE]);
     write_bounds(json, "lengths", &totals->times[UPSTREAM_TIME_LAST_BYTE]);
@@ -158,15 +150,9 @@ static void write_tries(struct stats_tries_totals *totals, struct json *json)
 /* Writes the members of a queue's numbers. */
 static void write_waits(struct stats_tries_totals *totals, struct json *json)
 {
-    static const char *const ends[] = { "served", "failed", "left", "", "worker_died" };
-
     json_number(json, "waits", (int64_t)totals->begun);
     json_number(json, "waiting", (int64_t)totals->active);
-    json_object(json, "ended");
-    for (unsigned i = 0; i < STATS_TRY_ENDS; i++)
-        if (totals->ended[i] > 0 && ends[i][0] != '\0')
-            json_number(json, ends[i], (int64_t)totals->ended[i]);
-    json_close(json);
+    write_ended(json, totals->ended, STATS_TRY_ENDS, session_stats_wait_end_name);
     write_bounds(json, "times", &totals->times[0]);
 }
 

@@ -383,7 +383,7 @@ void control_upstream_handle(struct control_client *client, struct json_value re
 struct group_look {
     struct problems *problems;
     const char *name, *advice;
-    unsigned in_use; /* that get sessions, or whose state is not known */
+    unsigned in_use; /* get sessions, or have an unknown state */
 };
 
 static void look_at_server(void *arg, const struct upstream_numbers *numbers)

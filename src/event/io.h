@@ -47,7 +47,7 @@ struct io_sealing {
     uint8_t cipher;    /* enum os_tls_cipher */
     uint8_t overhead;  /* bytes of a record beside its plaintext */
     uint64_t sequence; /* number of the first record */
-    uint64_t begin;    /* bytes that the socket had taken before it; set by `seal` */
+    uint64_t begin;    /* bytes taken by the socket before; set by `seal` */
     uint64_t plain;    /* bytes given since */
     uint64_t most;     /* the number of the next record, at most */
 };

@@ -211,7 +211,7 @@ static void adopt_pair(struct pairs *pairs, struct reading *reading)
         pair_cache_put(&pairs->cache, of, sizeof(*of), load->version, &reading->pair);
 }
 
-/* Sets the identities of the files; whether they are those that were read last. */
+/* Sets the identities of the files; returns whether the files are the ones read last. */
 static bool are_files_known(struct pairs *pairs, struct reading *reading)
 {
     const struct pair_load *load = &pairs->load;

@@ -206,7 +206,7 @@ static void go_on_walking(struct pairs *pairs)
 
 void pairs_refresh(struct pairs *pairs)
 {
-    if (!pairs->writes) { /* another engine tells by the store of what is good */
+    if (!pairs->writes) { /* the store of another engine tells good certificates */
         pair_load_forget(pairs);
         return;
     }

@@ -35,6 +35,6 @@ size_t session_table_find(const struct session_table *table, const uint8_t key[S
 /* Puts 1 to SESSION_MOST bytes, in the place of those of the same key. */
 void session_table_put(const struct session_table *table, const uint8_t key[SESSION_KEY],
     uint64_t now_ms, uint64_t ends_ms, const uint8_t *p, size_t n);
-/* Forgets the bytes of a key that were found, unless others have taken their place. */
+/* Forgets the found bytes of a key, unless replaced since. */
 void session_table_drop(const struct session_table *table, const uint8_t key[SESSION_KEY],
     const struct session_found *found);

@@ -235,7 +235,7 @@ void conn_check_stopped(struct fb_conn *conn)
     }
     if (!conn->ends_stopped || conn->in != NULL ||
         (!conn->source.layered && io->pending != NULL && io->pending(&conn->source) > 0))
-        return;                        /* a layer's end, which it knows, is pending, too */
+        return;                        /* an end known to a layer is pending, too */
     result = io->ended(&conn->source); /* the end comes next, without input before */
     if (result.status == IO_EOF)
         conn_fail(conn, FB_PEER_GONE);

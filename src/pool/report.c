@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* Returns the keeper that reads the files of its generation; NULL: it has no process. */
+/* Returns the keeper that reads the files of its generation; NULL: without a process. */
 static struct pool_worker *find_reporter(const struct pool *pool)
 {
     struct generation *generation = pool->serving;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interfaces of the SDK: "stream", a protocol's session as known to stream {}, and "upstream",
- * the servers for a client and the checks of servers. A call first asks for the session's client;
- * for a worker's own connection the answer is as of an unknown session, or as if no server was
- * left. Never runs a protocol's callback but `value` of a variable. */
+/* The interfaces of the SDK: "stream", a protocol's session as known to stream {}, "upstream", the
+ * servers for a client and the checks of servers, and "metrics" (samples.c). Calls first ask for
+ * the session's client; for a worker's own connection the answer is as of an unknown session, or as
+ * if no server was left. Never runs a protocol's callback but `value` of a variable. */
 #include "sdk/interfaces.h"
 
 #include "backends/tries.h"
@@ -267,5 +267,7 @@ const void *fb_interface(fb_worker *worker, const char *name, uint32_t version)
         return NULL;
     if (strcmp(name, "upstream") == 0)
         return &sdk_upstreams;
+    if (strcmp(name, "metrics") == 0)
+        return &sdk_metrics;
     return strcmp(name, "stream") == 0 ? &sdk_stream : NULL;
 }

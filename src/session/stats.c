@@ -79,3 +79,32 @@ void session_stats_resume(struct fb_conn *conn, const struct session_stats_mark 
     stats_add(&conn->traffic->received, conn->received - mark->received);
     stats_add(&conn->traffic->sent, conn->sent - mark->sent);
 }
+
+const char *session_stats_end_name(unsigned end)
+{
+    return end == STATS_END_MOVED  ? "moved"
+           : end == STATS_END_DIED ? "worker_died"
+           : end < SESSION_ENDS    ? session_end_name((enum session_end)end)
+                                   : NULL;
+}
+
+const char *session_stats_try_end_name(unsigned end)
+{
+    static const char *const names[] = { "served", "failed", "unused", "skipped", "worker_died" };
+
+    return end < countof(names) ? names[end] : NULL;
+}
+
+const char *session_stats_wait_end_name(unsigned end)
+{
+    static const char *const names[] = { "served", "failed", "left", NULL, "worker_died" };
+
+    return end < countof(names) ? names[end] : NULL;
+}
+
+const char *session_stats_trouble_name(unsigned trouble)
+{
+    static const char *const names[] = { "resets", "timeouts", "refusals", "slow" };
+
+    return trouble < countof(names) ? names[trouble] : NULL;
+}

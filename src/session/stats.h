@@ -25,3 +25,9 @@ struct session_stats_mark {
 /* Stop counting during a handshake, and count the session's bytes since the mark. */
 void session_stats_pause(struct fb_conn *conn, struct session_stats_mark *mark);
 void session_stats_resume(struct fb_conn *conn, const struct session_stats_mark *mark);
+
+/* Return the names of the numbers of ends and troubles, for users; NULL: unused. */
+const char *session_stats_end_name(unsigned end);
+const char *session_stats_try_end_name(unsigned end);
+const char *session_stats_wait_end_name(unsigned end);
+const char *session_stats_trouble_name(unsigned trouble);

@@ -273,19 +273,26 @@ void *stats_of_slot(void *memory, uint32_t slot, uint32_t entry)
     return numbers_of_slot(memory, slot, entry);
 }
 
+uint64_t stats_number(const void *memory, uint32_t entry, uint32_t number)
+{
+    const struct directory *directory = memory;
+    struct shm_metrics_shape metrics = metrics_shape(directory);
+    uint32_t n = layouts[directory->of].n;
+
+    assert(entry < directory->n && number < n);
+    return (uint64_t)shm_metrics_total(metrics_of(directory), &metrics, entry * n + number);
+}
+
 /* Reads the numbers of an entry; returns how many clients or tries run. */
 static uint64_t read_numbers(
     const struct directory *directory, uint32_t entry, uint64_t numbers[NUMBERS_MOST])
 {
     const struct layout *layout = &layouts[directory->of];
-    struct shm_metrics_shape metrics = metrics_shape(directory);
     uint64_t ended = 0;
 
-    assert(entry < directory->n);
     /* ends before begins, which come first in an entry: an end that is seen has begun */
     for (uint32_t i = layout->n; i-- > 0;) {
-        numbers[i] =
-            (uint64_t)shm_metrics_total(metrics_of(directory), &metrics, entry * layout->n + i);
+        numbers[i] = stats_number(directory, entry, i);
         atomic_thread_fence(memory_order_acquire);
     }
     for (uint32_t i = 0; i < layout->ends; i++)
@@ -303,11 +310,18 @@ void stats_read(const void *memory, uint32_t entry, void *totals, size_t size)
     memcpy(totals, numbers, size);
 }
 
+uint64_t stats_active(const void *memory, uint32_t entry)
+{
+    uint64_t numbers[NUMBERS_MOST];
+
+    return read_numbers(memory, entry, numbers);
+}
+
 uint64_t stats_sum_active(const void *memory)
 {
-    uint64_t numbers[NUMBERS_MOST], active = 0;
+    uint64_t active = 0;
 
     for (uint32_t i = 0; i < stats_n(memory); i++)
-        active += read_numbers(memory, i, numbers);
+        active += stats_active(memory, i);
     return active;
 }

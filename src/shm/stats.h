@@ -102,6 +102,9 @@ struct stats_key stats_key_of(const void *memory, uint32_t entry);
 void *stats_of_slot(void *memory, uint32_t slot, uint32_t entry);
 /* Sums an entry, into the struct with the totals; no number ever falls but for `active`. */
 void stats_read(const void *memory, uint32_t entry, void *totals, size_t size);
+/* Sum one number of an entry, by its place in a struct stats or stats_tries, or what runs. */
+uint64_t stats_number(const void *memory, uint32_t entry, uint32_t number);
+uint64_t stats_active(const void *memory, uint32_t entry);
 /* Returns the clients or tries of all entries. */
 uint64_t stats_sum_active(const void *memory);
 

@@ -108,7 +108,7 @@ struct tls_profiles {
     struct tls_file *files;
     unsigned file_n;
     unsigned pair_n; /* different pairs of all profiles */
-    /* absolute, each once: beneath them a keeper opens files itself, whose names are not known */
+    /* absolute, each once: a keeper opens files of unknown names beneath */
     const char **directories;
     unsigned directory_n;
     unsigned cache_n; /* different caches of all profiles */

@@ -22,6 +22,9 @@ struct messages;
 struct names;
 struct threads;
 
+/* Bytes of a number's text. */
+#define SAMPLE_TEXT 12
+
 enum worker_phase {
     WORKER_STARTING, /* sets up everything but accepting */
     WORKER_READY,    /* waits until it may accept: for the master's word, or for our own */
@@ -64,6 +67,7 @@ struct worker {
     struct names *names;       /* NULL: unused by the configuration */
     struct messages *messages; /* from the first connection with a reference on; else NULL */
     void (*random)(struct worker *worker, void *p, size_t n);
+    char sample_texts[2][SAMPLE_TEXT]; /* labels of the last sample (sdk/samples.c) */
 };
 
 static inline struct worker *worker_of_loop(struct loop *loop)

@@ -117,10 +117,66 @@ START_TEST(handshakes_are_left_out)
 }
 END_TEST
 
+/* Walks over all samples; returns the one of a family with the value of the last label, or of the
+ * only one. */
+static fb_sample sample_of(fb_test *test, const char *family, const char *last)
+{
+    const fb_metrics *metrics = fb_interface(fb_test_worker(test), "metrics", 1);
+    fb_sample sample = { .size = sizeof(sample) }, found = { .name = NULL };
+    fb_sample_cursor cursor = { 0 };
+    const char *before = NULL;
+
+    while (metrics->next(fb_test_worker(test), &cursor, &sample) == 1) {
+        ck_assert(before == NULL || before == sample.name || strcmp(before, sample.name) != 0);
+        before = sample.name;
+        if (strcmp(sample.name, family) == 0 &&
+            (last == NULL || strcmp(sample.labels[sample.label_n - 1].value, last) == 0))
+            found = sample;
+    }
+    ck_assert_uint_eq(cursor.family + cursor.entry + cursor.part, 0);
+    ck_assert_msg(found.name != NULL, "there is no %s", family);
+    return found;
+}
+
+START_TEST(samples_are_the_same_numbers)
+{
+    fb_test *test = scripted_start();
+    struct scripted_conn one = { .data = answer }, two = { .data = answer };
+    fb_sample sample;
+
+    fb_test_says(scripted_conn_open(test, &one), "question");
+    scripted_conn_open(test, &two);
+    expect(test, 2, 8, 6);
+    fb_close(one.conn);
+    scripted_settle(test);
+    fb_test_pass(test, 3);
+    ck_assert_int_eq(sample_of(test, "forkbeard_accepts", NULL).value, 2);
+    sample = sample_of(test, "forkbeard_listen_received", "scripted");
+    ck_assert_int_eq(sample.value, 8);
+    ck_assert_int_eq(sample.kind, FB_SAMPLE_COUNTER);
+    ck_assert_str_eq(sample.unit, "bytes");
+    ck_assert_uint_eq(sample.label_n, 3);
+    ck_assert_str_eq(sample.labels[0].name, "listen");
+    ck_assert_int_eq(sample_of(test, "forkbeard_listen_active", NULL).value, 1);
+    sample = sample_of(test, "forkbeard_listen_ended", "finished");
+    ck_assert_int_eq(sample.value, 1);
+    ck_assert_str_eq(sample.labels[sample.label_n - 1].name, "cause");
+    sample = sample_of(test, "forkbeard_listen_session", NULL);
+    ck_assert_int_eq(sample.kind, FB_SAMPLE_HISTOGRAM);
+    ck_assert_uint_eq(sample.buckets[0], 1);
+    ck_assert_uint_eq(sample.sum, 0);
+    sample = sample_of(test, "forkbeard_worker_connections", NULL);
+    ck_assert_int_eq(sample.value, 1);
+    ck_assert_str_eq(sample.labels[0].name, "generation");
+    scripted_finish(&test);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, bytes_are_counted_as_they_come);
     tcase_add_test(tcase, ends_have_their_causes);
+    tcase_add_test(tcase, samples_are_the_same_numbers);
     tcase_add_loop_test(tcase, handshakes_are_left_out, 0, 2);
 }
 

@@ -257,6 +257,7 @@ void check_directio(const struct cycle *cycle)
 CHECK_PROTOCOL(daytime)
 CHECK_PROTOCOL(discard)
 CHECK_PROTOCOL(echo)
+CHECK_PROTOCOL(status_page)
 CHECK_PROTOCOL(stub_status)
 
 /* $mapped is defined. */

@@ -38,6 +38,7 @@ void check_variable(const struct cycle *cycle);
 void check_daytime(const struct cycle *cycle);
 void check_discard(const struct cycle *cycle);
 void check_echo(const struct cycle *cycle);
+void check_status_page(const struct cycle *cycle);
 void check_stub_status(const struct cycle *cycle);
 void check_min_rate(const struct cycle *cycle);
 void check_drop(const struct cycle *cycle);

@@ -216,6 +216,7 @@ static const struct sample samples[] = {
     { "proxy_timeout", "1m", CHECK(check_proxy_timeout) },
     { "proxy_upload_rate", "$pid", CHECK(check_proxy_upload_rate) },
     { "return", "\"hello\\n\"", CHECK(check_return) },
+    { "status_page", "", CHECK(check_status_page) },
     { "stub_status", "", CHECK(check_stub_status) },
 };
 

@@ -181,14 +181,14 @@ static const struct wrong wrong_upstream[] = {
 /* Directives with any value, without a value, or with a separate test. */
 static const char *const exempt[] = { "events", "geo", "include", "listen", "map", "server", "set",
     "split_clients", "stream", "user", "daytime", "discard", "echo", "file", "pass", "resolver",
-    "resolver_timeout", "return", "server_name", "stub_status", "access_log", "log_format",
-    "open_log_file_cache", "proxy_protocol_timeout", "set_real_ip_from", "limit_conn_zone",
-    "upstream", "least_conn", "match", "ssl_ciphers", "ssl_client_certificate", "ssl_conf_command",
-    "ssl_alpn_challenge_directory", "ssl_crl", "ssl_dhparam", "ssl_key_log", "proxy_ssl_key_log",
-    "ssl_password_file", "ssl_session_ticket_key", "ssl_stapling_file", "ssl_trusted_certificate",
-    "proxy_bind", "proxy_download_rate", "proxy_pass", "proxy_protocol", "proxy_upload_rate",
-    "proxy_ssl_ciphers", "proxy_ssl_conf_command", "proxy_ssl_crl", "proxy_ssl_name",
-    "proxy_ssl_password_file", "proxy_ssl_trusted_certificate" };
+    "resolver_timeout", "return", "server_name", "status_page", "stub_status", "access_log",
+    "log_format", "open_log_file_cache", "proxy_protocol_timeout", "set_real_ip_from",
+    "limit_conn_zone", "upstream", "least_conn", "match", "ssl_ciphers", "ssl_client_certificate",
+    "ssl_conf_command", "ssl_alpn_challenge_directory", "ssl_crl", "ssl_dhparam", "ssl_key_log",
+    "proxy_ssl_key_log", "ssl_password_file", "ssl_session_ticket_key", "ssl_stapling_file",
+    "ssl_trusted_certificate", "proxy_bind", "proxy_download_rate", "proxy_pass", "proxy_protocol",
+    "proxy_upload_rate", "proxy_ssl_ciphers", "proxy_ssl_conf_command", "proxy_ssl_crl",
+    "proxy_ssl_name", "proxy_ssl_password_file", "proxy_ssl_trusted_certificate" };
 
 /* A configuration on a single line with the directive in its first allowed place. Returns the
  * column of the first value. */

@@ -205,7 +205,7 @@ static bool add_name_key(
     return added != 0;
 }
 
-/* Gives a name to a server, unless another has it; returns whether it was free. */
+/* Gives a free name to a server; returns whether the name was free. */
 static bool claim_name(
     struct apply *apply, struct server_names *names, const char *name, uint32_t number)
 {

@@ -27,6 +27,7 @@
 #include <forkbeard/connection.h>
 #include <forkbeard/cxx.h>
 #include <forkbeard/frames.h>
+#include <forkbeard/metrics.h>
 #include <forkbeard/names.h>
 #include <forkbeard/protocol.h>
 #include <forkbeard/shared.h>

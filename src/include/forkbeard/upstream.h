@@ -40,7 +40,7 @@ typedef struct fb_connect_options {
     size_t key_n;
     /* The latest call's values of the last options hold for all such connections of the worker, but
      * for queue_timeout, which is per call. */
-    uint32_t limit;         /* most connections of this kind, idle ones included; 0: any number */
+    uint32_t limit;         /* the most connections, idle connections included; 0: any number */
     uint32_t queue;         /* most connections waiting once `limit` is reached; 0: none */
     uint64_t queue_timeout; /* ms of waiting, before `timeout` begins; 0: for ever */
     uint64_t age;           /* ms of age after which a connection is not kept; 0: any */
