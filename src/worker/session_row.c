@@ -43,6 +43,8 @@ static const char *awaited_of(const struct fb_conn *client, const struct fb_conn
         return "the client to read";
     if (server != NULL && server->unsent > 0)
         return "the server to read";
+    if (server != NULL && client->received > 0 && client->sent == 0)
+        return "the server's first byte";
     return server != NULL ? "client or server" : "the client";
 }
 
