@@ -11,6 +11,7 @@
 #include "upstream/zone.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,17 +140,24 @@ static void write_age(struct json *json, const char *key, uint64_t now_ms, uint6
         json_number(json, key, (int64_t)(now_ms - ms) & INT64_MAX);
 }
 
-/* Writes a server's name, as recorded by the resolver process. */
-static void write_name(const struct control *control, const struct upstream *group,
-    const struct upstream_server *server, struct json *json)
+/* Reads what the resolver process has recorded of a server's name. */
+static void read_name(const struct control *control, const struct upstream *group,
+    const struct upstream_server *server, struct addresses_state *state)
 {
     const struct zone *known = control->pool->serving->cycle->stream.addresses;
     const struct addresses_key key = addresses_key_of(group, server);
     uint32_t entry = addresses_find(known, &key);
-    struct addresses_state state = { .n = 0 };
 
-    if (entry == ADDRESSES_NONE || !addresses_read_state(known, entry, &key, &state))
-        state = (struct addresses_state) { .n = 0 };
+    if (entry == ADDRESSES_NONE || !addresses_read_state(known, entry, &key, state))
+        *state = (struct addresses_state) { .n = 0 };
+}
+
+static void write_name(const struct control *control, const struct upstream *group,
+    const struct upstream_server *server, struct json *json)
+{
+    struct addresses_state state;
+
+    read_name(control, group, server, &state);
     json_object(json, NULL);
     json_string(json, "server", server->name);
     json_number(json, "addresses", state.n);
@@ -401,6 +409,28 @@ static void look_at_server(void *arg, const struct upstream_numbers *numbers)
             address[0] != '\0' ? " " : "", address, look->name, state);
 }
 
+/* Adds servers whose names are asked for in vain: old addresses may be wrong by now. */
+static void add_unanswered_names(const struct control *control, const struct upstream *group,
+    const char *advice, struct problems *problems)
+{
+    const struct upstream_server *server;
+
+    STAILQ_FOREACH (server, &group->servers, link) {
+        struct addresses_state state;
+        uint64_t ms;
+
+        if (server->target != NULL)
+            continue;
+        read_name(control, group, server, &state);
+        ms = (control->pool->clock->mono_ms - state.failed_ms) & INT64_MAX;
+        if (state.failed_ms != 0)
+            problem_add(problems, PROBLEM_WARNING, advice,
+                "server %s of upstream \"%s\" %s, without a good answer for %" PRIu64 " s (%s)",
+                server->name, group->name, state.n > 0 ? "keeps its addresses" : "has no address",
+                ms / 1000, state.why);
+    }
+}
+
 void control_upstream_problems(const struct control *control, struct problems *problems)
 {
     const struct upstream *group;
@@ -413,6 +443,7 @@ void control_upstream_problems(const struct control *control, struct problems *p
         snprintf(advice, sizeof(advice), "forkbeard upstream %s", group->name);
         look.advice = advice;
         visit_servers(control, group, look_at_server, &look);
+        add_unanswered_names(control, group, advice, problems);
         if (look.in_use == 0)
             problem_add(problems, PROBLEM_CRITICAL, advice,
                 "upstream \"%s\" has no server that is up", group->name);

@@ -359,6 +359,21 @@ START_TEST(a_group_without_servers_is_told_of)
 }
 END_TEST
 
+START_TEST(a_name_without_an_answer_is_told_of)
+{
+    struct host host;
+
+    set_up_workers(&host);
+    add_names(&host);
+    expect(&host,
+        "\"level\":\"warning\",\"problem\":\"server b.test:1 of upstream \\\"u\\\" has no "
+        "address, without a good answer for 0 s (b.test: no server has answered in time)\","
+        "\"advice\":\"forkbeard upstream u\"");
+    ck_assert_ptr_null(strstr(ask_status(&host), "server a.test:1 of ")); /* answered */
+    tear_down(&host);
+}
+END_TEST
+
 START_TEST(problems_of_the_host_are_listed)
 {
     struct host host;
@@ -384,6 +399,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_time_of_a_drain_is_told);
     tcase_add_test(tcase, a_full_queue_is_told_of);
     tcase_add_test(tcase, a_group_without_servers_is_told_of);
+    tcase_add_test(tcase, a_name_without_an_answer_is_told_of);
     tcase_add_test(tcase, problems_of_the_host_are_listed);
 }
 

@@ -123,6 +123,9 @@ static void expect_shown(struct daemon *daemon)
         strstr(daemon->out, "a.test: no server has answered in time") != NULL, "%s", daemon->out);
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "status", NULL), 0);
     ck_assert_msg(strstr(daemon->out, "  resolving  ") != NULL, "%s", daemon->out);
+    ck_assert_msg(strstr(daemon->out, " of upstream \"named\" keeps its addresses, without a good "
+                                      "answer for ") != NULL,
+        "%s", daemon->out);
 }
 
 /* The asking process has no listener, and no bell. */
