@@ -64,7 +64,7 @@ static bool put(const char *head, const char *line, size_t n)
     return log_stream_put(test.stream, test.fd, parts, 2);
 }
 
-/* Puts a message with its number, of a length that depends on it. */
+/* Puts a message with a number, of a length by the number. */
 static bool put_numbered(void)
 {
     static char line[1000];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tickets of the engine of OpenSSL: engines that share their keys, keys that change, keys of files,
- * and servers that do not take each other's sessions. */
+/* Tickets of the engine of OpenSSL: engines with shared keys, changing keys, keys of files, and
+ * servers that refuse the sessions of other servers. */
 #include "keeper/ticket_ring.h"
 #include "support/directory.h"
 #include "talk.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module made to hang by a client, by the letter of a callback. Other letters are echoed. */
+/* A module made to hang or to grow by a client, by letters. Other letters are echoed. */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>
@@ -60,6 +60,14 @@ static void send_line(fb_conn *conn, const char *text)
     fb_write(conn, text, strlen(text));
 }
 
+static void grow(fb_conn *conn)
+{
+    static char memory[32 << 20];
+
+    memset(memory, 'g', sizeof(memory));
+    fb_write(conn, memory, 1);
+}
+
 static void handle_command(fb_conn *conn, struct session *session, uint8_t letter)
 {
     switch (letter) {
@@ -69,6 +77,9 @@ static void handle_command(fb_conn *conn, struct session *session, uint8_t lette
     case 's': /* somebody stops the worker there */
         raise(SIGSTOP);
         hang_turn();
+        break;
+    case 'g':
+        grow(conn);
         break;
     case 'i':
         signal(SIGABRT, SIG_IGN);

@@ -117,7 +117,7 @@ struct play {
     void *arg;                      /* the case's */
     struct play_server *server;     /* outside of the daemon (server.h), or NULL */
     bool whole_workers;             /* workers are forked as whole ones */
-    const struct tls_profiles *tls; /* of each configuration, whose workers have keepers; or NULL */
+    const struct tls_profiles *tls; /* of each configuration with keepers; or NULL */
     struct play_watches watches;
     int packets;  /* a socket to itself (network.c) */
     int arrivals; /* an epoll descriptor, for clients of listeners in `watches` */

@@ -59,7 +59,7 @@ void play_network_settle(struct play *play);
 /* ops.c: the running process makes a call. */
 void play_note_call(void);
 
-/* profiles.c: all features, and one that gives play_now->tls; and an engine that does nothing. */
+/* profiles.c: all features, and one for play_now->tls; and an idle engine. */
 const struct feature *const *play_features(void);
 extern const struct tls_engine_ops play_engine;
 

@@ -125,7 +125,7 @@ START_TEST(relative_paths)
 }
 END_TEST
 
-/* Two sockets of the daemon's, of which each listens. */
+/* Two listening sockets of the daemon. */
 START_TEST(control_sockets_have_two_paths)
 {
     struct loading loading;
