@@ -3,7 +3,7 @@
 #
 # A library that the build can do without: the option --without-OPTION, the check, and the library's
 # line in the summary and in the lists of -V. SPEC is what pkg-config is asked for, or "HEADER LIBRARY
-# FUNCTION" of a library that pkg-config does not know. OPTION-LOST tells, after "so that", in the help
+# FUNCTION" of a library that pkg-config does not know, or the HEADER of a library without code. OPTION-LOST tells, after "so that", in the help
 # what the build lacks without the library, and LOST, after "without it", in the summary. A
 # LINUX-FEATURE is left out of the posix flavour, whose summary tells POSIX-LOST.
 #
@@ -15,7 +15,7 @@ AC_DEFUN([FB_OPTIONAL], [FB_OPTIONAL_AS([$1], [$2], [$3], [$4], [$5], [$6], [$7]
 
 m4_define([FB_UPPER], [m4_translit([[$1]], [a-z-], [A-Z_])])
 m4_define([FB_PREFIX], [m4_translit([[$1]], [a-z-], [A-Z])])
-m4_define([FB_IS_HEADER], [m4_if(m4_index([$1], [.h ]), [-1], [$3], [$2])])
+m4_define([FB_IS_HEADER], [m4_if(m4_index([$1 ], [.h ]), [-1], [$3], [$2])])
 
 # Has the option as a name of the shell besides: io_uring.
 m4_define([FB_OPTIONAL_AS], [
@@ -43,10 +43,11 @@ AS_IF([test "$have_$9" = yes],
      FB_SUMMARY([$2], [no: $lost])])
 ])
 
-# FB_CHECK_HEADER(PREFIX, VARIABLE, HEADER, LIBRARY, FUNCTION): sets PREFIX_LIBS and VARIABLE
+# FB_CHECK_HEADER(PREFIX, VARIABLE, HEADER, [LIBRARY, FUNCTION]): sets PREFIX_LIBS and VARIABLE
 m4_define([FB_CHECK_HEADER],
     [$1_LIBS=
-     AC_CHECK_HEADER([$3], [AC_CHECK_LIB([$4], [$5], [$1_LIBS=-l$4; $2=yes], [:])])
+     AC_CHECK_HEADER([$3],
+         [m4_ifval([$4], [AC_CHECK_LIB([$4], [$5], [$1_LIBS=-l$4; $2=yes], [:])], [$2=yes])])
      AC_SUBST([$1_LIBS])])
 
 # FB_SUMMARY(NAME, TEXT): a further line of the summary

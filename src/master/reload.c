@@ -5,6 +5,7 @@
  * At most one reload is under way. */
 #include "master/reload.h"
 
+#include "base/trace.h"
 #include "configuration/configuration.h"
 #include "configuration/logs.h"
 #include "master/master.h"
@@ -51,10 +52,20 @@ void reload_set_phase(struct reload *reload, enum reload_phase phase)
         [RELOAD_PROVING] = 1u << RELOAD_GOING_BACK | 1u << RELOAD_IDLE,
         [RELOAD_GOING_BACK] = 1u << RELOAD_IDLE,
     };
+    static const char *const names[] = {
+        [RELOAD_IDLE] = "idle",
+        [RELOAD_CHECKING] = "checking",
+        [RELOAD_PREPARING] = "preparing",
+        [RELOAD_COMMITTED] = "committed",
+        [RELOAD_PROVING] = "proving",
+        [RELOAD_GOING_BACK] = "going_back",
+    };
+    const struct master *master = container_of(reload, struct master, reload);
 
     assert(role_is(ROLE_MASTER));
     assert((legal[reload->phase] >> phase & 1) != 0);
     reload->phase = phase;
+    trace_reload_phase(names[phase], master->pool.serving->number);
 }
 
 void reload_check(const struct reload *reload, const struct pool *pool)

@@ -2,6 +2,7 @@
 /* The pool of chunks, and arenas of chunks. Reuses pages without the allocator. */
 #include "net/chunk.h"
 
+#include "base/trace.h"
 #include "os/memory.h"
 #include "shm/heartbeat.h"
 
@@ -98,10 +99,12 @@ void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbea
             assert(chunk->kind == CHUNK_REF);
             all = chunk->next;
             recycle_chunk(pool, chunk);
+            trace_callback_begin(NULL, heartbeat_callback_names[CALLBACK_RELEASE], 0);
             heartbeat_begin(heartbeat, CALLBACK_RELEASE, protocol);
             release(arg);
             if (pool->memory == NULL) /* a child of fork() has come back */
                 os_wiped_end();
+            trace_callback_end();
             heartbeat_end(heartbeat);
         }
     }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/check.h"
+#include "base/trace.h"
 #include "net/conn_deadline.h"
 #include "net/conn_log.h"
 #include "os/memory.h"
@@ -262,8 +263,10 @@ static inline const fb_ops *session_ops_of(const struct fb_conn *conn)
 static inline void session_callback_begin(const struct fb_conn *conn, enum callback callback)
 {
     const struct binding *binding = conn->owner;
+    const struct server *server = binding->server;
 
-    heartbeat_begin(conn->net->heartbeat, callback, binding->server->protocol_index);
+    trace_callback_begin(server->protocol->name, heartbeat_callback_names[callback], conn->number);
+    heartbeat_begin(conn->net->heartbeat, callback, server->protocol_index);
 }
 
 /* A child of fork() that returns from the callback finds the connections' slots empty. */
@@ -273,6 +276,7 @@ static inline void session_callback_end(const struct fb_conn *conn)
 
     if (unlikely(net == NULL))
         os_wiped_end();
+    trace_callback_end();
     if (unlikely(heartbeat_end(net->heartbeat)))
         session_log_stall(conn);
 }

@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "session/server.h"
 
-static const char *const texts[SESSION_ENDS] = {
+const char *const session_end_names[SESSION_ENDS] = {
 #define SESSION_END(id, text) [SESSION_END_##id] = (text),
 #include "session/end.def"
 #undef SESSION_END
@@ -69,15 +69,9 @@ void session_end_conclude(struct fb_conn *client, fb_reason reason)
     session_end_note(client, session_end_of(client, reason));
 }
 
-const char *session_end_name(enum session_end end)
-{
-    assert(end < SESSION_ENDS);
-    return texts[end];
-}
-
 const char *session_end_text(const struct fb_conn *client)
 {
     const struct session_conn *session = client->session;
 
-    return session != NULL && !client->outgoing ? texts[session->end] : NULL;
+    return session != NULL && !client->outgoing ? session_end_names[session->end] : NULL;
 }

@@ -31,7 +31,7 @@ enum session_end session_end_of(const struct fb_conn *client, fb_reason reason);
 /* Notes that cause. */
 void session_end_conclude(struct fb_conn *client, fb_reason reason);
 
-/* Returns the text of a cause; NULL of SESSION_END_NONE. */
-const char *session_end_name(enum session_end end);
+/* Texts of causes; NULL of SESSION_END_NONE. */
+extern const char *const session_end_names[SESSION_ENDS];
 /* Returns the cause of the end of the client's session, for $session_end; NULL before the end. */
 const char *session_end_text(const struct fb_conn *client);

@@ -14,6 +14,7 @@
 #include "session/session.h"
 
 #include "base/compiler.h"
+#include "base/trace.h"
 #include "net/address_parse.h"
 #include "net/conn_connect.h"
 #include "os/descriptor.h"
@@ -152,6 +153,7 @@ static ALWAYS_INLINE bool admit_client(struct stream *stream, struct fb_conn *co
         return false;
     }
     conn_debug(conn, "opened for \"%s\"", server->protocol->name);
+    trace_session_begin(conn->number, server->protocol->name);
     session_stats_begin(conn);
     if (server->protocol->conn_state > 0 && !give_state(stream, conn, server)) {
         conn_log(
@@ -376,6 +378,17 @@ static NOINLINE void note_session_end(struct fb_conn *conn, fb_reason reason)
         handler->run(conn, handler->arg);
 }
 
+/* Counts the end of a client's session, for the statistics and for who traces. */
+static inline void count_session_end(struct fb_conn *client, enum session_end end)
+{
+    const fb_protocol *protocol = session_server_of(client)->protocol;
+
+    session_stats_end(client, end);
+    trace_session_end(client->number, protocol != NULL ? protocol->name : NULL,
+        session_end_names[end], client->received, client->sent,
+        client->opened_ms > 0 ? client->net->loop.clock.mono_ms - client->opened_ms : 0);
+}
+
 void session_closed(struct fb_conn *conn, fb_reason reason)
 {
     struct session_conn *session = conn->session;
@@ -388,7 +401,7 @@ void session_closed(struct fb_conn *conn, fb_reason reason)
     if (server->after != NULL && !conn->outgoing)
         note_session_end(conn, reason);
     if (!conn->outgoing)
-        session_stats_end(conn, session_end_of(conn, reason));
+        count_session_end(conn, session_end_of(conn, reason));
     if (unlikely(reason == FB_PIPE_BROKEN) && server->protocol->api < 4)
         reason = FB_ABORTED; /* API 3 lacks FB_PIPE_BROKEN */
     if (unlikely(conn->outgoing && conn->session_phase == SESSION_NEW) && net_is_full(conn->net))

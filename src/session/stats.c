@@ -84,7 +84,7 @@ const char *session_stats_end_name(unsigned end)
 {
     return end == STATS_END_MOVED  ? "moved"
            : end == STATS_END_DIED ? "worker_died"
-           : end < SESSION_ENDS    ? session_end_name((enum session_end)end)
+           : end < SESSION_ENDS    ? session_end_names[end]
                                    : NULL;
 }
 

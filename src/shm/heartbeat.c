@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of callbacks, and long times. A counter that has gone back makes no time. */
+/* Long times, and their callbacks. A counter that has gone back makes no time. */
 #include "shm/heartbeat.h"
 
 #define LIMIT_US (HISTOGRAM_GREATEST_US - 1)
 #define COUNT_MOST (UINT64_C(1) << 56) /* a bucket's; the sum of all stays below 2^63 */
 
 static_assert(HISTOGRAM_BUCKETS <= 64, "the sum of bounded buckets fits");
-
-const char *const heartbeat_callback_names[CALLBACKS] = {
-#define CALLBACK(id, name) [CALLBACK_##id] = (name),
-#include "shm/callbacks.def"
-#undef CALLBACK
-};
 
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us)
 {

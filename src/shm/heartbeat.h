@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum callback {
@@ -91,8 +92,15 @@ struct heartbeat {
 /* Bits below the microsecond of a time below the limit that was multiplied by the rate. */
 #define HEARTBEAT_TIME_BITS (TICKS_RATE_BITS + 16)
 
-/* The callbacks' names in the SDK; NULL for kinds without a callback. */
-extern const char *const heartbeat_callback_names[CALLBACKS];
+/* The callbacks' names in the SDK; NULL for the first two kinds. Here, so that the name of a known
+ * callback is a constant. */
+static const char *const heartbeat_callback_names[CALLBACKS] = {
+    NULL,
+    NULL,
+#define CALLBACK(id, name) (name),
+#include "shm/callbacks.def"
+#undef CALLBACK
+};
 
 /* The worker begins to serve; callbacks longer than stall_us (0: none) are stalls from now on. */
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us);

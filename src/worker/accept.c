@@ -4,6 +4,7 @@
 #include "worker/accept.h"
 
 #include "base/compiler.h"
+#include "base/trace.h"
 #include "net/conn_input.h"
 #include "net/listener_open.h"
 #include "net/listener_socket.h"
@@ -179,6 +180,7 @@ static enum outcome accept_one(
     if (conn == NULL)
         return SHORT;
     debug_source(&net->loop, &conn->source, "accepted at %s", acceptor->listener->text);
+    trace_accept(conn->number, fd, acceptor->listener->text);
     /* data has come before the client was given to us, so that no event needs to be waited for */
     conn->source.events[EVENT_READ].ready = acceptor->listener->options.deferred;
     worker->accept.disabled =

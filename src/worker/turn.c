@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The phase of a worker, the order of a turn, and the end of a drain. Under the simulated kernel,
  * and in a debug build, each turn checks the worker. */
+#include "base/trace.h"
 #include "session/idle.h"
 #include "session/log.h"
 #include "worker/accept_pass.h"
@@ -76,6 +77,7 @@ void worker_turn(struct worker *worker)
         !busy_poll(&worker->busy_poll, loop, &timeout))
         loop_wait(loop, timeout);
     heartbeat_end_wait(heartbeat);
+    trace_turn_begin(loop->found.first, loop->found.next);
 
     /* under the mutex connections are only accepted: their sessions begin in the normal queue */
     if (accept->sharing == SHARING_MUTEX && acceptors_hold_mutex(accept)) {
@@ -90,6 +92,7 @@ void worker_turn(struct worker *worker)
         loop_run(loop, QUEUE_ACCEPT);
         loop_run(loop, QUEUE_NORMAL);
     }
+    trace_turn_end();
     if (loop->noticeable && loop->wait_error == 0)
         worker_check(worker);
     else if (loop->noticeable && worker->phase < WORKER_ENDING)

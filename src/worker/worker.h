@@ -3,6 +3,7 @@
  * forward, by worker_set_phase(). No file of worker/ opens a path or starts a process. */
 #pragma once
 
+#include "base/trace.h"
 #include "channel/channel.h"
 #include "os/memory.h"
 #include "process/heritage.h"
@@ -100,10 +101,12 @@ static inline struct worker *worker_of(const struct fb_worker *handle)
 #define WORKER_CALL(handle, callback, call)                                                        \
     do {                                                                                           \
         const struct worker *calling = (handle)->worker;                                           \
+        trace_callback_begin((handle)->protocol->name, heartbeat_callback_names[callback], 0);     \
         heartbeat_begin(calling->stream.net.heartbeat, callback, (handle)->index);                 \
         call;                                                                                      \
         if (calling->stream.net.memory == NULL)                                                    \
             os_wiped_end();                                                                        \
+        trace_callback_end();                                                                      \
         heartbeat_end(calling->stream.net.heartbeat);                                              \
     } while (0)
 
