@@ -234,14 +234,21 @@ static uint32_t entries_in(const struct worker *worker, const struct family *fam
     }
 }
 
+/* Entries without a begin have no parts: most causes of most entries never occur, and looking at
+ * each would take a whole turn. */
 static uint32_t parts_of(const struct worker *worker, const struct family *family, uint32_t entry)
 {
-    const struct server *server;
+    const fb_protocol *protocol;
 
-    if (family->source != OF_PROTOCOLS)
-        return family->part_n > 0 ? family->part_n : 1;
-    server = server_with(worker, entry);
-    return server != NULL ? server->protocol->metric_n : 0;
+    if (family->source == OF_PROTOCOLS) {
+        protocol = worker->protocols[entry].protocol;
+        return protocol != NULL ? protocol->metric_n : 0;
+    }
+    if (family->part_n == 0)
+        return 1;
+    return stats_number(stats_memory(&worker->cycle->stream, family->source), entry, 0) > 0
+               ? family->part_n
+               : 0;
 }
 
 static bool fill(struct worker *worker, const struct family *family, const fb_sample_cursor *at,
