@@ -5,7 +5,7 @@
 check_dist() {
     files=$(git -c safe.directory='*' -C "$src" ls-files 2>/dev/null | grep -v '^\.')
     [ -n "$files" ] && [ -f Makefile ] || return 0
-    { make -s list-dist | tail -n 1 | tr ' ' '\n' | sed "s|^$src/||" && echo && echo "$files"; } | awk '
+    { make -s --no-print-directory list-dist | tail -n 1 | tr ' ' '\n' | sed "s|^$src/||" && echo && echo "$files"; } | awk '
     /^$/ {
         listed = 1
         next
