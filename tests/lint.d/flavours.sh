@@ -14,7 +14,7 @@ check_flavours() {
     names=$(flavours_tests)
     listed=$(cat "$src"/tests/*.inc "$src"/tests/*/*.inc "$src/examples/Makefile.inc" 2>/dev/null |
         awk '
-        /^(unit_tests|module_tests|daemon_tests|test_scripts|replay_tests|kit_replays|TESTS) /, !/\\$/ {
+        /^(unit_tests|module_tests|daemon_tests|test_scripts|replay_tests|kit_replays|all_tests) /, !/\\$/ {
             gsub(/[ \t\\]+/, "\n")
             print
         }')
