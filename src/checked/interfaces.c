@@ -172,4 +172,14 @@ INTERFACE_VALUE("metrics.next",
     int checked_metrics_next(fb_worker *worker, fb_sample_cursor *cursor, fb_sample *sample),
     WORKER(worker) && GIVEN(cursor) && GIVEN(sample), sdk_metrics.next(worker, cursor, sample), 0)
 
-const fb_metrics checked_metrics = { .size = sizeof(fb_metrics), .next = checked_metrics_next };
+INTERFACE_VALUE("metrics.next_row",
+    uint32_t checked_metrics_next_row(
+        fb_worker *worker, fb_sample_cursor *cursor, fb_sample *samples),
+    WORKER(worker) && GIVEN(cursor) && GIVEN(samples),
+    sdk_metrics.next_row(worker, cursor, samples), 0)
+
+const fb_metrics checked_metrics = {
+    .size = sizeof(fb_metrics),
+    .next = checked_metrics_next,
+    .next_row = checked_metrics_next_row,
+};

@@ -12,8 +12,17 @@
 
 static_assert(FB_SAMPLE_BUCKETS == STATS_BUCKETS, "equal buckets");
 
-/* Which entries a family has. */
+/* Which entries a family has; families of a source stand together. */
 enum sample_source { OF_DAEMON, OF_WORKERS, OF_PROTOCOLS, OF_LISTENS, OF_SERVERS, OF_QUEUES };
+
+static const char *const things[] = {
+    [OF_DAEMON] = "daemon",
+    [OF_WORKERS] = "workers",
+    [OF_PROTOCOLS] = "protocols",
+    [OF_LISTENS] = "listens",
+    [OF_SERVERS] = "servers",
+    [OF_QUEUES] = "queues",
+};
 
 /* The value of an entry: a number by its place, or derived from several. */
 enum what { NUMBER, ACTIVE, TIMES };
@@ -97,10 +106,16 @@ static const struct family families[] = {
     GAUGE(OF_PROTOCOLS, "forkbeard_protocol_state", "Gauges of a protocol's own", NUMBER, 0),
 };
 
-static void label_sample(fb_sample *sample, const char *name, const char *value)
+static void label_part(fb_sample *sample, const char *name, const char *value)
 {
     assert(sample->label_n < FB_LABELS_MAX);
     sample->labels[sample->label_n++] = (fb_label) { name, value };
+}
+
+static void label_key(fb_sample *sample, const char *name, const char *value)
+{
+    label_part(sample, name, value);
+    sample->key_n = sample->label_n;
 }
 
 /* ---- The statistics of listens, servers and queues ---- */
@@ -126,16 +141,16 @@ static bool label_stats(
     bool is_queue = entry > 0 && *key.address == '\0';
 
     if (family->source == OF_LISTENS) {
-        label_sample(sample, "listen", entry > 0 ? key.address : "others");
-        label_sample(sample, "server", key.name);
-        label_sample(sample, "protocol", key.protocol);
+        label_key(sample, "listen", entry > 0 ? key.address : "others");
+        label_key(sample, "server", key.name);
+        label_key(sample, "protocol", key.protocol);
         return true;
     }
     if (is_queue != (family->source == OF_QUEUES))
         return false;
-    label_sample(sample, "upstream", entry > 0 ? key.name : "others");
+    label_key(sample, "upstream", entry > 0 ? key.name : "others");
     if (!is_queue)
-        label_sample(sample, "server", key.address);
+        label_key(sample, "server", key.address);
     return true;
 }
 
@@ -162,7 +177,7 @@ static bool fill_stats(const struct worker *worker, const struct family *family,
     part = family->part_name(at->part);
     if (part == NULL || sample->value == 0)
         return false;
-    label_sample(sample, family->part, part);
+    label_part(sample, family->part, part);
     return true;
 }
 
@@ -180,8 +195,8 @@ static bool fill_worker(struct worker *worker, const struct family *family,
         return false;
     snprintf(texts[0], sizeof(texts[0]), "%u", place >> PLACE_NUMBER_BITS);
     snprintf(texts[1], sizeof(texts[1]), "%u", place % SLOT_MAX);
-    label_sample(sample, "generation", texts[0]);
-    label_sample(sample, "worker", texts[1]);
+    label_key(sample, "generation", texts[0]);
+    label_key(sample, "worker", texts[1]);
     n = atomic_load_explicit(
         &shared_slot_at(shared, at->entry)->counters.n[family->at], memory_order_relaxed);
     sample->value = (int64_t)n;
@@ -208,8 +223,8 @@ static bool fill_protocol(const struct worker *worker, const struct family *fami
     if (server == NULL || server->metrics == NULL || at->part >= server->protocol->metric_n ||
         (server->protocol->metrics[at->part].kind == FB_GAUGE) != is_gauge)
         return false;
-    label_sample(sample, "protocol", server->protocol->name);
-    label_sample(sample, "metric", server->protocol->metrics[at->part].name);
+    label_key(sample, "protocol", server->protocol->name);
+    label_part(sample, "metric", server->protocol->metrics[at->part].name);
     sample->value =
         shm_metrics_total(zone_memory(server->metrics), server->metrics->shape, at->part);
     return true;
@@ -251,8 +266,8 @@ static uint32_t parts_of(const struct worker *worker, const struct family *famil
                : 0;
 }
 
-static bool fill(struct worker *worker, const struct family *family, const fb_sample_cursor *at,
-    fb_sample *sample)
+static bool fill_value(struct worker *worker, const struct family *family,
+    const fb_sample_cursor *at, fb_sample *sample)
 {
     uint64_t n[COUNTERS];
 
@@ -268,6 +283,25 @@ static bool fill(struct worker *worker, const struct family *family, const fb_sa
     default:
         return fill_stats(worker, family, at, sample);
     }
+}
+
+/* Fills *out, of size bytes, with the sample at the cursor; false: there is none. */
+static bool fill(struct worker *worker, const fb_sample_cursor *at, size_t size, fb_sample *out)
+{
+    const struct family *family = &families[at->family];
+    fb_sample sample = {
+        .size = size,
+        .name = family->name,
+        .help = family->help,
+        .unit = family->unit,
+        .kind = family->kind,
+        .thing = things[family->source],
+    };
+
+    if (!fill_value(worker, family, at, &sample))
+        return false;
+    memcpy(out, &sample, size < sizeof(sample) ? size : sizeof(sample));
+    return true;
 }
 
 /* Goes on to the next part, entry or family that there may be. */
@@ -289,23 +323,64 @@ static int metrics_next(fb_worker *handle, fb_sample_cursor *cursor, fb_sample *
     struct worker *worker = worker_of(handle);
 
     while (find_place(worker, cursor)) {
-        const struct family *family = &families[cursor->family];
-        fb_sample sample = {
-            .size = out->size,
-            .name = family->name,
-            .help = family->help,
-            .unit = family->unit,
-            .kind = family->kind,
-        };
-        bool found = fill(worker, family, cursor, &sample);
+        bool filled = fill(worker, cursor, out->size, out);
 
         cursor->part++;
-        if (!found)
-            continue;
-        memcpy(out, &sample, out->size < sizeof(sample) ? out->size : sizeof(sample));
-        return 1;
+        if (filled)
+            return 1;
     }
     return 0;
 }
 
-const fb_metrics sdk_metrics = { .size = sizeof(fb_metrics), .next = metrics_next };
+/* Fills samples of the cursor's entry while there is room, and goes on to the next entry. */
+static uint32_t fill_row(struct worker *worker, fb_sample_cursor *cursor, fb_sample *out)
+{
+    enum sample_source source = families[cursor->family].source;
+    size_t size = out->size;
+    uint32_t n = 0;
+
+    while (cursor->family < countof(families) && families[cursor->family].source == source) {
+        while (cursor->part < parts_of(worker, &families[cursor->family], cursor->entry)) {
+            if (n == FB_ROW_MAX)
+                return n;
+            n += fill(worker, cursor, size, (fb_sample *)(void *)((char *)out + n * size));
+            cursor->part++;
+        }
+        cursor->family++;
+        cursor->part = 0;
+    }
+    cursor->entry++;
+    while (cursor->family > 0 && families[cursor->family - 1].source == source)
+        cursor->family--;
+    return n;
+}
+
+static void go_to_next_source(fb_sample_cursor *cursor)
+{
+    enum sample_source source = families[cursor->family].source;
+
+    while (cursor->family < countof(families) && families[cursor->family].source == source)
+        cursor->family++;
+    cursor->entry = cursor->part = 0;
+}
+
+static uint32_t metrics_next_row(fb_worker *handle, fb_sample_cursor *cursor, fb_sample *out)
+{
+    struct worker *worker = worker_of(handle);
+
+    for (; cursor->family < countof(families); go_to_next_source(cursor))
+        while (cursor->entry < entries_in(worker, &families[cursor->family])) {
+            uint32_t n = fill_row(worker, cursor, out);
+
+            if (n > 0)
+                return n;
+        }
+    *cursor = (fb_sample_cursor) { 0 };
+    return 0;
+}
+
+const fb_metrics sdk_metrics = {
+    .size = sizeof(fb_metrics),
+    .next = metrics_next,
+    .next_row = metrics_next_row,
+};

@@ -11,7 +11,7 @@ extern const fb_protocol fb_protocol_status_page;
 
 #define HEAD(status, type, n, end)                                                                 \
     "HTTP/1.1 " status "\r\nContent-Type: " type "\r\nContent-Length: " n                          \
-    "\r\nCache-Control: no-store\r\n" end "\r\n\r\n"
+    "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n" end "\r\n\r\n"
 #define TEXT(status, n, end, body)                                                                 \
     FB_TEST_EXPECT(HEAD(status, "text/plain; charset=utf-8", n, end) body)
 #define KEPT "Connection: keep-alive"
@@ -63,7 +63,8 @@ START_TEST(others_are_refused)
 {
     static const fb_test_step script[] = {
         FB_TEST_SAY("GET /nowhere HTTP/1.1\r\n\r\n"),
-        TEXT("404 Not Found", "45", KEPT, "the paths are /metrics, /healthz and /readyz\n"),
+        TEXT("404 Not Found", "62", KEPT,
+            "the paths are /, /status.json, /metrics, /healthz and /readyz\n"),
         FB_TEST_SAY("DELETE /metrics HTTP/1.1\r\nContent-Length: 0\r\n\r\n"),
         TEXT("405 Method Not Allowed", "24", "Allow: GET, HEAD\r\n" KEPT,
             "GET or HEAD is expected\n"),
@@ -107,16 +108,31 @@ static char *unchunk(fb_bytes heard)
     "listen 10." net ".0.1:1; listen 10." net ".0.1:2; listen 10." net ".0.1:3; "                  \
     "listen 10." net ".0.1:4; listen 10." net ".0.1:5; listen 10." net ".0.1:6; "
 
-static const char *const wanted[] = {
-    "# TYPE forkbeard_accepts_total counter\nforkbeard_accepts_total 1\n",
-    "\nforkbeard_worker_connections{generation=\"1\",worker=\"0\"} 1\n",
-    "forkbeard_listen_session_seconds_count",
+/* A path, how much it has at least, which is more than may be unsent, and what is in it. */
+static const struct {
+    const char *request;
+    size_t n;
+    const char *wanted[3];
+} replies[] = {
+    { "GET /metrics HTTP/1.1\r\n\r\n", 150000,
+        { "# TYPE forkbeard_accepts_total counter\nforkbeard_accepts_total 1\n",
+            "\nforkbeard_worker_connections{generation=\"1\",worker=\"0\"} 1\n",
+            "forkbeard_listen_session_seconds_count" } },
+    { "GET /status.json HTTP/1.1\r\n\r\n", 15000,
+        { "{\"schema\":1,\n\"daemon\":[{\"accepts\":1,\"handled\":1,\"requests\":1,",
+            "],\n\"workers\":[{\"generation\":\"1\",\"worker\":\"0\",\"connections\":1,",
+            ",\"active\":0,\"received_bytes\":0,\"sent_bytes\":0,\"session_seconds\":"
+            "{\"count\":0,\"sum\":0.000,\"buckets\":[0,0," } },
+    { "GET / HTTP/1.1\r\n\r\n", 15000,
+        { "<!DOCTYPE html>\n", "<td data-accepts=\"1\">1",
+            "<tr><th scope=\"row\">10.14.0.1:6<td>" } },
 };
 
 /* A reply of several pieces is whole: for a reading client, behind the end of the client's half,
  * and for a slow reader. */
-START_TEST(metrics_come_whole)
+START_TEST(numbers_come_whole)
 {
+    bool slow = _i / 2 % 2 == 1, shuts = _i % 2 == 1;
     fb_test *test = fb_test_start(&fb_protocol_status_page,
         "status_page; " LISTENS("1") LISTENS("2") LISTENS("3") LISTENS("4") LISTENS("5")
             LISTENS("6") LISTENS("7") LISTENS("8") LISTENS("9") LISTENS("10") LISTENS("11")
@@ -124,22 +140,23 @@ START_TEST(metrics_come_whole)
     fb_test_peer *peer = fb_test_connect(test);
     char *text;
 
-    if (_i >= 2)
+    if (slow)
         fb_test_take(peer, 500);
-    fb_test_says(peer, "GET /metrics HTTP/1.1\r\n\r\n");
-    if (_i % 2 == 1)
+    fb_test_says(peer, replies[_i / 4].request);
+    if (shuts)
         fb_test_shut(peer);
     for (unsigned turn = 0; turn < 2000 && unchunk(fb_test_heard(peer)) == NULL; turn++) {
         fb_test_pass(test, 1);
-        if (_i >= 2)
+        if (slow)
             fb_test_take(peer, 500);
     }
     text = unchunk(fb_test_heard(peer));
     ck_assert_ptr_nonnull(text);
-    ck_assert_uint_gt(strlen(text), 150000); /* more than may be unsent */
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-        ck_assert_msg(strstr(text, wanted[i]) != NULL, "no %s in %s", wanted[i], text);
-    ck_assert_int_eq(fb_test_is_closed(peer), _i % 2 == 1);
+    ck_assert_uint_gt(strlen(text), replies[_i / 4].n);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_msg(strstr(text, replies[_i / 4].wanted[i]) != NULL, "no %s in %s",
+            replies[_i / 4].wanted[i], text);
+    ck_assert_int_eq(fb_test_is_closed(peer), shuts);
     ck_assert_int_eq(fb_test_end(&test), 0);
 }
 END_TEST
@@ -180,22 +197,39 @@ static int next_sample(fb_worker *worker, fb_sample_cursor *cursor, fb_sample *s
     return 1;
 }
 
-/* Writes samples as one text; pieces, if not NULL, gets how many these were. */
-static char *text_of(const fb_sample *samples, uint32_t n, bool open_metrics, unsigned *pieces)
+/* A row ends before a sample with another first label. */
+static uint32_t next_row(fb_worker *worker, fb_sample_cursor *cursor, fb_sample *samples)
 {
-    static const fb_metrics metrics = { .size = sizeof(metrics), .next = next_sample };
+    uint32_t n = 0;
+
+    while (next_sample(worker, cursor, &samples[n]) == 1) {
+        n++;
+        if (cursor->entry == walk.n || n == FB_ROW_MAX ||
+            walk.samples[cursor->entry].thing != samples[0].thing ||
+            walk.samples[cursor->entry].labels[0].value != samples[0].labels[0].value)
+            return n;
+    }
+    return 0;
+}
+
+/* Writes samples as one text; pieces, if not NULL, gets how many these were. */
+static char *written(page_writer write, struct page_client client, unsigned *pieces)
+{
+    static const fb_metrics metrics = {
+        .size = sizeof(metrics),
+        .next = next_sample,
+        .next_row = next_row,
+    };
     static struct page_worker own;
     static char text[64 * PAGE_PIECE];
-    struct page_client client = { .open_metrics = open_metrics };
     unsigned count = 0;
     bool more;
 
-    walk = (struct walk) { samples, n };
     text[0] = '\0';
     own.metrics = &metrics;
     do {
         own.text.n = 0;
-        more = page_add_metrics(NULL, &own, &client);
+        more = write(NULL, &own, &client);
         ck_assert_uint_lt(own.text.n, PAGE_TEXT - 1);
         strncat(text, own.text.p, own.text.n);
         count++;
@@ -203,6 +237,12 @@ static char *text_of(const fb_sample *samples, uint32_t n, bool open_metrics, un
     if (pieces != NULL)
         *pieces = count;
     return text;
+}
+
+static char *text_of(const fb_sample *samples, uint32_t n, bool open_metrics, unsigned *pieces)
+{
+    walk = (struct walk) { samples, n };
+    return written(page_add_metrics, (struct page_client) { .open_metrics = open_metrics }, pieces);
 }
 
 static const char family[] = "bytes_of";
@@ -256,6 +296,93 @@ START_TEST(histograms_add_up)
 }
 END_TEST
 
+static const char things[] = "things", sent[] = "forkbeard_thing_sent",
+                  ended[] = "forkbeard_thing_ended", times[] = "forkbeard_thing_wait";
+
+#define KEYS(a, b)                                                                                 \
+    .thing = things, .help = "Help", .key_n = 2, .labels = { { "name", a }, { "at", b }
+
+static const fb_sample rows[] = {
+    { .name = sent, .unit = "bytes", .value = 12345, .label_n = 2, KEYS("<a>", "\xc3\xa4") }
+},
+{
+    .name = ended, .value = 3, .label_n = 3, KEYS("<a>", "\xc3\xa4"), { "how", "by&by" }
+}
+}
+,
+{
+    .name = ended, .value = 4, .label_n = 3, KEYS("<a>", "\xc3\xa4"), { "how", "at \"once\"" }
+}
+}
+,
+{
+    .name = times, .unit = "seconds", .kind = FB_SAMPLE_HISTOGRAM, .sum = 5000,
+    .buckets = { [1] = 90, [12] = 10 }, .label_n = 2, KEYS("<a>", "\xc3\xa4")
+}
+}
+,
+{
+    .name = sent, .unit = "bytes", .value = 9, .label_n = 2, KEYS("\xe4\x01", "")
+}
+}
+,
+}
+;
+
+START_TEST(rows_are_objects)
+{
+    walk = (struct walk) { rows, 5 };
+    ck_assert_str_eq(written(page_add_json, (struct page_client) { 0 }, NULL),
+        "{\"schema\":1,\n\"things\":[{\"name\":\"<a>\",\"at\":\"\xc3\xa4\",\"sent_bytes\":12345,"
+        "\"ended\":{\"by&by\":3,\"at \\\"once\\\"\":4},\"wait_seconds\":{\"count\":100,"
+        "\"sum\":5.000,\"buckets\":[0,90,0,0,0,0,0,0,0,0,0,0,10,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}},\n"
+        "{\"name\":\"\xef\xbf\xbd?\",\"at\":\"\",\"sent_bytes\":9}]}\n");
+}
+END_TEST
+
+START_TEST(rows_are_tables)
+{
+    const char *text;
+
+    walk = (struct walk) { rows, 5 };
+    text = written(page_add_html, (struct page_client) { 0 }, NULL);
+    text = strstr(text, "<thead>");
+    ck_assert_ptr_nonnull(text);
+    ck_assert_str_eq(text,
+        "<thead><tr><th scope=\"col\">name<th scope=\"col\">at"
+        "<th scope=\"col\" title=\"Help\">sent<th scope=\"col\" title=\"Help\">wait"
+        "<th scope=\"col\">by cause or kind</thead>\n<tbody>\n"
+        "<tr><th scope=\"row\">&#60;a&#62;<td>\xc3\xa4<td data-sent=\"12345\">12.3 kB"
+        "<td>half &lt; 2 ms, 99 % &lt; 4 s"
+        "<td class=\"parts\">ended: by&#38;by 3, at &#34;once&#34; 4\n"
+        "<tr><th scope=\"row\">\xef\xbf\xbd?<td><td data-sent=\"9\">9 B<td class=\"parts\">\n"
+        "</tbody></table></section>\n</main>\n</html>\n");
+}
+END_TEST
+
+/* The longest row fits behind a piece that is nearly full. */
+START_TEST(long_rows_are_whole)
+{
+    static char quotes[1000];
+    static fb_sample samples[2 * FB_ROW_MAX];
+    const char *text;
+
+    memset(quotes, _i == 0 ? '"' : '&', sizeof(quotes) - 1);
+    for (unsigned i = 0; i < 2 * FB_ROW_MAX; i++)
+        samples[i] = (fb_sample) { .name = ended,
+            .thing = things,
+            .kind = _i == 0 ? FB_SAMPLE_HISTOGRAM : FB_SAMPLE_COUNTER,
+            .value = INT64_MIN,
+            .sum = UINT64_MAX,
+            .key_n = 2,
+            .label_n = 3,
+            .labels = { { "a", quotes }, { "b", quotes }, { "how", quotes } } };
+    walk = (struct walk) { samples, 2 * FB_ROW_MAX };
+    text = written(_i == 0 ? page_add_json : page_add_html, (struct page_client) { 0 }, NULL);
+    ck_assert_ptr_nonnull(strstr(text, _i == 0 ? "}]}\n" : "</html>\n"));
+}
+END_TEST
+
 /* The longest labels fit behind a piece that is nearly full. */
 START_TEST(long_labels_are_cut)
 {
@@ -280,10 +407,13 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, requests_follow_each_other);
     tcase_add_test(tcase, old_clients_are_closed);
     tcase_add_test(tcase, others_are_refused);
-    tcase_add_loop_test(tcase, metrics_come_whole, 0, 4);
+    tcase_add_loop_test(tcase, numbers_come_whole, 0, 12);
     tcase_add_test(tcase, a_draining_worker_is_not_ready);
     tcase_add_test(tcase, samples_are_text);
     tcase_add_test(tcase, histograms_add_up);
+    tcase_add_test(tcase, rows_are_objects);
+    tcase_add_test(tcase, rows_are_tables);
+    tcase_add_loop_test(tcase, long_rows_are_whole, 0, 2);
     tcase_add_test(tcase, long_labels_are_cut);
 }
 

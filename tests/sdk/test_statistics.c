@@ -172,11 +172,47 @@ START_TEST(samples_are_the_same_numbers)
 }
 END_TEST
 
+/* A walk by rows has the samples of a walk by samples, and each row one thing. */
+START_TEST(rows_have_all_samples)
+{
+    fb_test *test = scripted_start();
+    const fb_metrics *metrics = fb_interface(fb_test_worker(test), "metrics", 1);
+    struct scripted_conn one = { .data = answer };
+    fb_sample sample = { .size = sizeof(sample) }, row[FB_ROW_MAX];
+    fb_sample_cursor cursor = { 0 };
+    unsigned sample_n = 0, row_n = 0;
+    uint32_t n;
+
+    fb_test_says(scripted_conn_open(test, &one), "question");
+    fb_close(one.conn);
+    scripted_settle(test);
+    while (metrics->next(fb_test_worker(test), &cursor, &sample) == 1)
+        sample_n++;
+    row[0].size = sizeof(row[0]);
+    while ((n = metrics->next_row(fb_test_worker(test), &cursor, row)) > 0) {
+        row_n++;
+        ck_assert_uint_le(n, FB_ROW_MAX);
+        sample_n -= n;
+        for (uint32_t i = 0; i < n; i++) {
+            ck_assert_ptr_eq(row[i].thing, row[0].thing);
+            ck_assert_uint_eq(row[i].key_n, row[0].key_n);
+            for (uint32_t k = 0; k < row[i].key_n; k++)
+                ck_assert_str_eq(row[i].labels[k].value, row[0].labels[k].value);
+        }
+    }
+    ck_assert_uint_eq(sample_n, 0);
+    ck_assert_uint_ge(row_n, 3); /* the daemon, a worker, a listen */
+    ck_assert_uint_eq(cursor.family + cursor.entry + cursor.part, 0);
+    scripted_finish(&test);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, bytes_are_counted_as_they_come);
     tcase_add_test(tcase, ends_have_their_causes);
     tcase_add_test(tcase, samples_are_the_same_numbers);
+    tcase_add_test(tcase, rows_have_all_samples);
     tcase_add_loop_test(tcase, handshakes_are_left_out, 0, 2);
 }
 
