@@ -125,7 +125,7 @@ static const struct {
             "{\"count\":0,\"sum\":0.000,\"buckets\":[0,0," } },
     { "GET / HTTP/1.1\r\n\r\n", 15000,
         { "<!DOCTYPE html>\n", "<td data-accepts=\"1\">1",
-            "<tr><th scope=\"row\">10.14.0.1:6<td>" } },
+            "<tr><th scope=\"row\">10.14.0.1:6<td class=\"text\">" } },
 };
 
 /* A reply of several pieces is whole: for a reading client, behind the end of the client's half,
@@ -349,13 +349,16 @@ START_TEST(rows_are_tables)
     text = strstr(text, "<thead>");
     ck_assert_ptr_nonnull(text);
     ck_assert_str_eq(text,
-        "<thead><tr><th scope=\"col\">name<th scope=\"col\">at"
+        "<thead><tr><th scope=\"col\" class=\"text\">name"
+        "<th scope=\"col\" class=\"text\">at"
         "<th scope=\"col\" title=\"Help\">sent<th scope=\"col\" title=\"Help\">wait"
-        "<th scope=\"col\">by cause or kind</thead>\n<tbody>\n"
-        "<tr><th scope=\"row\">&#60;a&#62;<td>\xc3\xa4<td data-sent=\"12345\">12.3 kB"
+        "<th scope=\"col\" class=\"text\">by cause or kind</thead>\n<tbody>\n"
+        "<tr><th scope=\"row\">&#60;a&#62;<td class=\"text\">\xc3\xa4<td data-sent=\"12345\">12.3 "
+        "kB"
         "<td>half &lt; 2 ms, 99 % &lt; 4 s"
-        "<td class=\"parts\">ended: by&#38;by 3, at &#34;once&#34; 4\n"
-        "<tr><th scope=\"row\">\xef\xbf\xbd?<td><td data-sent=\"9\">9 B<td class=\"parts\">\n"
+        "<td class=\"text parts\">ended: by&#38;by 3, at &#34;once&#34; 4\n"
+        "<tr><th scope=\"row\">\xef\xbf\xbd?<td class=\"text\"><td data-sent=\"9\">9 B<td "
+        "class=\"text parts\">\n"
         "</tbody></table></section>\n</main>\n</html>\n");
 }
 END_TEST

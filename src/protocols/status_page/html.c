@@ -37,11 +37,11 @@ static void add_table(struct page_text *text, const fb_sample *row, uint32_t n)
         "<thead><tr>",
         row->thing, row->thing, row->thing);
     for (uint32_t i = 0; i < row->key_n; i++)
-        page_add(text, "<th scope=\"col\">%s", row->labels[i].name);
+        page_add(text, "<th scope=\"col\" class=\"text\">%s", row->labels[i].name);
     for (uint32_t i = 0; i < n; i++)
         if (!is_part(&row[i]))
             page_add(text, "<th scope=\"col\" title=\"%s\">%s", row[i].help, page_column(&row[i]));
-    page_add(text, "<th scope=\"col\">by cause or kind</thead>\n<tbody>\n");
+    page_add(text, "<th scope=\"col\" class=\"text\">by cause or kind</thead>\n<tbody>\n");
 }
 
 static void add_bytes(struct page_text *text, int64_t value)
@@ -98,7 +98,7 @@ static void add_parts(struct page_text *text, const fb_sample *row, uint32_t n)
 {
     const char *last = NULL;
 
-    page_add(text, "<td class=\"parts\">");
+    page_add(text, "<td class=\"text parts\">");
     for (uint32_t i = 0; i < n; i++) {
         if (!is_part(&row[i]))
             continue;
@@ -116,7 +116,7 @@ static void add_table_row(struct page_text *text, const fb_sample *row, uint32_t
 {
     page_add(text, "<tr>");
     for (uint32_t i = 0; i < row->key_n; i++) {
-        page_add(text, i == 0 ? "<th scope=\"row\">" : "<td>");
+        page_add(text, i == 0 ? "<th scope=\"row\">" : "<td class=\"text\">");
         page_add_value(text, row->labels[i].value, escape_html);
     }
     for (uint32_t i = 0; i < n; i++)
