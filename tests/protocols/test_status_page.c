@@ -363,24 +363,29 @@ START_TEST(rows_are_tables)
 }
 END_TEST
 
-/* The longest row fits behind a piece that is nearly full. */
+#define LITTLE 20
+
+/* The longest row fits behind little rows that nearly fill a piece. */
 START_TEST(long_rows_are_whole)
 {
-    static char quotes[1000];
-    static fb_sample samples[2 * FB_ROW_MAX];
+    static char quotes[1000], names[LITTLE][2];
+    static fb_sample samples[LITTLE + FB_ROW_MAX];
     const char *text;
 
     memset(quotes, _i == 0 ? '"' : '&', sizeof(quotes) - 1);
-    for (unsigned i = 0; i < 2 * FB_ROW_MAX; i++)
+    for (unsigned i = 0; i < LITTLE + FB_ROW_MAX; i++) {
+        const char *label = i < LITTLE ? names[i] : quotes;
+
         samples[i] = (fb_sample) { .name = ended,
             .thing = things,
-            .kind = _i == 0 ? FB_SAMPLE_HISTOGRAM : FB_SAMPLE_COUNTER,
+            .kind = _i == 0 && i >= LITTLE ? FB_SAMPLE_HISTOGRAM : FB_SAMPLE_COUNTER,
             .value = INT64_MIN,
             .sum = UINT64_MAX,
-            .key_n = 2,
-            .label_n = 3,
-            .labels = { { "a", quotes }, { "b", quotes }, { "how", quotes } } };
-    walk = (struct walk) { samples, 2 * FB_ROW_MAX };
+            .key_n = 3,
+            .label_n = 4,
+            .labels = { { "a", label }, { "b", label }, { "c", label }, { "how", label } } };
+    }
+    walk = (struct walk) { samples, LITTLE + FB_ROW_MAX };
     text = written(_i == 0 ? page_add_json : page_add_html, (struct page_client) { 0 }, NULL);
     ck_assert_ptr_nonnull(strstr(text, _i == 0 ? "}]}\n" : "</html>\n"));
 }

@@ -15,7 +15,6 @@ static const char head[] =
     "<h1>forkbeard</h1>\n<p id=\"state\">As of the request. The same numbers: "
     "<a href=\"status.json\">JSON</a>, <a href=\"metrics\">Prometheus</a>.</p>\n"
     "<div id=\"charts\"></div>\n<main>\n";
-static const char tail[] = "</tbody></table></section>\n</main>\n</html>\n";
 
 static bool escape_html(struct page_text *text, char c)
 {
@@ -126,27 +125,16 @@ static void add_table_row(struct page_text *text, const fb_sample *row, uint32_t
     page_add(text, "\n");
 }
 
+static const struct page_format html = {
+    .head = head,
+    .add_kind = add_table,
+    .add_row = add_table_row,
+    .between = "",
+    .kind_end = "</tbody></table></section>\n",
+    .tail = "</main>\n</html>\n",
+};
+
 bool page_add_html(fb_worker *worker, struct page_worker *own, struct page_client *client)
 {
-    struct page_text *text = &own->text;
-
-    if (client->last == NULL)
-        page_add(text, "%s", head);
-    while (text->n < PAGE_ROWS) {
-        uint32_t n;
-
-        own->row->size = sizeof(fb_sample);
-        n = own->metrics->next_row(worker, &client->cursor, own->row);
-        if (n == 0) {
-            page_add(text, "%s", tail);
-            return false;
-        }
-        if (client->last != own->row->thing) {
-            page_add(text, "%s", client->last != NULL ? "</tbody></table></section>\n" : "");
-            add_table(text, own->row, n);
-        }
-        add_table_row(text, own->row, n);
-        client->last = own->row->thing;
-    }
-    return true;
+    return page_add_rows(worker, own, client, &html);
 }

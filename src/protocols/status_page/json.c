@@ -63,27 +63,22 @@ static void add_object(struct page_text *text, const fb_sample *row, uint32_t n)
     page_add(text, "}");
 }
 
+static void add_kind(struct page_text *text, const fb_sample *row, uint32_t n)
+{
+    (void)n;
+    page_add(text, ",\n\"%s\":[", row->thing);
+}
+
+static const struct page_format json = {
+    .head = "{\"schema\":1",
+    .add_kind = add_kind,
+    .add_row = add_object,
+    .between = ",\n",
+    .kind_end = "]",
+    .tail = "}\n",
+};
+
 bool page_add_json(fb_worker *worker, struct page_worker *own, struct page_client *client)
 {
-    struct page_text *text = &own->text;
-
-    if (client->last == NULL)
-        page_add(text, "{\"schema\":1");
-    while (text->n < PAGE_ROWS) {
-        uint32_t n;
-
-        own->row->size = sizeof(fb_sample);
-        n = own->metrics->next_row(worker, &client->cursor, own->row);
-        if (n == 0) {
-            page_add(text, "]}\n");
-            return false;
-        }
-        if (client->last == own->row->thing)
-            page_add(text, ",\n");
-        else
-            page_add(text, "%s,\n\"%s\":[", client->last != NULL ? "]" : "", own->row->thing);
-        add_object(text, own->row, n);
-        client->last = own->row->thing;
-    }
-    return true;
+    return page_add_rows(worker, own, client, &json);
 }

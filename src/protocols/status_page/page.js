@@ -5,7 +5,7 @@ const state = document.getElementById("state"), charts = document.getElementById
 const looks = [];
 let paused = false;
 
-// The sum of a column of a table; null: it is not there.
+// The sum of a column of a table; 0 without the table.
 function sum(tables, thing, column) {
     const table = tables.querySelector(`section[aria-labelledby=${thing}]`);
     const cells = table ? [...table.querySelectorAll(`[data-${column}]`)] : [];

@@ -12,7 +12,7 @@
 /* Bytes of a label's value that are shown. */
 #define PAGE_VALUE 300
 /* A piece, and a row of the most samples with the longest labels */
-#define PAGE_TEXT (PAGE_PIECE + FB_ROW_MAX * 5 * PAGE_VALUE)
+#define PAGE_TEXT (PAGE_PIECE + FB_ROW_MAX * 6 * PAGE_VALUE)
 
 struct page_text {
     size_t n;
@@ -57,6 +57,19 @@ bool page_parse(fb_bytes head, struct page_request *request);
 bool page_add_metrics(fb_worker *worker, struct page_worker *own, struct page_client *client);
 bool page_add_json(fb_worker *worker, struct page_worker *own, struct page_client *client);
 bool page_add_html(fb_worker *worker, struct page_worker *own, struct page_client *client);
+
+/* How rows become text */
+struct page_format {
+    const char *head;
+    void (*add_kind)(struct page_text *text, const fb_sample *row, uint32_t n); /* of first row */
+    void (*add_row)(struct page_text *text, const fb_sample *row, uint32_t n);
+    const char *between; /* rows of a kind */
+    const char *kind_end, *tail;
+};
+
+/* A page_writer's work for a format of rows */
+bool page_add_rows(fb_worker *worker, struct page_worker *own, struct page_client *client,
+    const struct page_format *format);
 
 /* Adds to the text; what does not fit is cut. */
 void page_add(struct page_text *text, const char *format, ...)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text of a bounded length; PAGE_TEXT leaves room for the longest. */
+/* Text of a bounded length, for which PAGE_TEXT leaves room, and rows as text in pieces. */
 #include "protocols/status_page/status_page.h"
 
 #include <stdarg.h>
@@ -56,6 +56,34 @@ bool page_escape_quoted(struct page_text *text, char c)
     if (c != '"' && c != '\\')
         return false;
     page_add(text, "\\%c", c);
+    return true;
+}
+
+bool page_add_rows(fb_worker *worker, struct page_worker *own, struct page_client *client,
+    const struct page_format *format)
+{
+    struct page_text *text = &own->text;
+
+    if (client->last == NULL)
+        page_add(text, "%s", format->head);
+    while (text->n < PAGE_ROWS) {
+        const char *last = client->last;
+        uint32_t n;
+
+        own->row->size = sizeof(fb_sample);
+        n = own->metrics->next_row(worker, &client->cursor, own->row);
+        client->last = own->row->thing;
+        if (last != NULL)
+            page_add(
+                text, "%s", n > 0 && client->last == last ? format->between : format->kind_end);
+        if (n == 0) {
+            page_add(text, "%s", format->tail);
+            return false;
+        }
+        if (client->last != last)
+            format->add_kind(text, own->row, n);
+        format->add_row(text, own->row, n);
+    }
     return true;
 }
 
